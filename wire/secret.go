@@ -1,0 +1,23 @@
+package wire
+
+// Redacted stands wherever a secret would have been printed.
+const Redacted = "[redacted]"
+
+// Secret is a string that redacts itself in logs, JSON and formatted output.
+// Only Reveal gives it away; call it where the agent is answered, nowhere else.
+type Secret struct{ value string }
+
+// NewSecret hides s.
+func NewSecret(s string) Secret { return Secret{s} }
+
+// Reveal is what was hidden.
+func (s Secret) Reveal() string { return s.value }
+
+// String is the redaction.
+func (Secret) String() string { return Redacted }
+
+// GoString is the redaction.
+func (Secret) GoString() string { return Redacted }
+
+// MarshalText is the redaction, so that no encoder gives the secret away.
+func (Secret) MarshalText() ([]byte, error) { return []byte(Redacted), nil }
