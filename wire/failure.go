@@ -1,5 +1,11 @@
 package wire
 
+import (
+	"errors"
+	"fmt"
+	"net/http"
+)
+
 // Code is a stable, machine-readable word for what went wrong. The set is
 // closed; REFERENCE.md lists it with each one's HTTP status.
 type Code string
@@ -56,3 +62,69 @@ type Failure struct {
 
 // Error is the message with its code.
 func (f *Failure) Error() string { return string(f.Code) + ": " + f.Message }
+
+// statuses is the one place where a code becomes an HTTP status. The codes that
+// a run ends with are told by observations; where a route must answer with one
+// all the same, the agent's side is the gateway that failed.
+var statuses = []struct {
+	code   Code
+	status int
+}{
+	{CodeBadRequest, http.StatusBadRequest},
+	{CodeInvalid, http.StatusUnprocessableEntity},
+	{CodeNotFound, http.StatusNotFound},
+	{CodeAmbiguous, http.StatusConflict},
+	{CodeForbidden, http.StatusForbidden},
+	{CodeMethodNotAllowed, http.StatusMethodNotAllowed},
+	{CodeTooLarge, http.StatusRequestEntityTooLarge},
+	{CodeUnsupported, http.StatusConflict},
+	{CodeConflict, http.StatusConflict},
+	{CodeLimit, http.StatusTooManyRequests},
+	{CodeTimeout, http.StatusGatewayTimeout},
+	{CodeUnavailable, http.StatusServiceUnavailable},
+	{CodeInternal, http.StatusInternalServerError},
+	{CodePromptRejected, http.StatusConflict},
+	{CodeCommandMissing, http.StatusConflict},
+	{CodeStartFailed, http.StatusBadGateway},
+	{CodeSessionExited, http.StatusBadGateway},
+	{CodeCrashed, http.StatusInternalServerError},
+	{CodeProvider, http.StatusBadGateway},
+}
+
+// Codes lists the closed set.
+func Codes() []Code {
+	out := make([]Code, 0, len(statuses))
+	for _, s := range statuses {
+		out = append(out, s.code)
+	}
+	return out
+}
+
+// Status is the HTTP status of the code; one outside the closed set is a bug of
+// ours, 500.
+func (c Code) Status() int {
+	for _, s := range statuses {
+		if s.code == c {
+			return s.status
+		}
+	}
+	return http.StatusInternalServerError
+}
+
+// Errorf is a failure of this code.
+func Errorf(code Code, format string, args ...any) *Failure {
+	return &Failure{Code: code, Message: fmt.Sprintf(format, args...)}
+}
+
+// AsFailure is the failure in err's chain. Any other error becomes one of code
+// internal that says nothing of the cause: log err where it is met. nil is nil.
+func AsFailure(err error) *Failure {
+	if err == nil {
+		return nil
+	}
+	var f *Failure
+	if errors.As(err, &f) && f != nil {
+		return f
+	}
+	return Errorf(CodeInternal, "an internal error")
+}

@@ -14,17 +14,12 @@ func At(t time.Time) Time { return Time{t.UTC().Truncate(time.Millisecond)} }
 
 // MarshalJSON renders the instant in UTC with milliseconds.
 func (t Time) MarshalJSON() ([]byte, error) {
-	return []byte(`"` + t.UTC().Format(timeLayout) + `"`), nil
+	return Encode(t)
 }
 
 // UnmarshalJSON reads an RFC 3339 instant.
 func (t *Time) UnmarshalJSON(b []byte) error {
-	p, err := time.Parse(`"`+time.RFC3339Nano+`"`, string(b))
-	if err != nil {
-		return err
-	}
-	*t = At(p)
-	return nil
+	return unmarshal(b, t)
 }
 
 // Usage is token and cost accounting of one message. Tokens; cost in US dollars.

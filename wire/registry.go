@@ -1,0 +1,113 @@
+package wire
+
+import (
+	"reflect"
+	"slices"
+)
+
+// union is a sealed interface on the wire: objects told apart by one string.
+type union struct {
+	tag     string
+	words   []string // in the order of declaration
+	members map[string]reflect.Type
+}
+
+type memberTag struct{ tag, word string }
+
+// unions and memberTags are the registry of the sealed types: what encoders,
+// decoders, Kinds and REFERENCE.md go by. A test compares it with the source.
+var (
+	unions     = map[reflect.Type]*union{}
+	memberTags = map[reflect.Type]memberTag{}
+)
+
+func register[U any](tag string, word func(U) string, members ...U) bool {
+	u := &union{tag: tag, members: map[string]reflect.Type{}}
+	for _, m := range members {
+		w, t := word(m), reflect.TypeOf(m).Elem()
+		u.words = append(u.words, w)
+		u.members[w] = t
+		memberTags[t] = memberTag{tag, w}
+	}
+	unions[reflect.TypeFor[U]()] = u
+	return true
+}
+
+var _ = register[Observation]("kind", func(o Observation) string { return string(o.Kind()) },
+	&TextDelta{}, &ThinkingDelta{}, &ToolCall{}, &ToolResult{}, &CustomEntry{},
+	&PermissionMode{}, &PermissionModeRejected{}, &Model{}, &MessageStart{},
+	&MessageEnd{}, &SessionUsageChanged{}, &BranchCompacted{}, &Login{},
+	&TurnStart{}, &TurnEnd{}, &ProviderRefused{}, &ProviderRetrying{},
+	&ProviderRetryEnded{}, &Queue{}, &PromptRejected{}, &ExtensionError{},
+	&ExtensionUIRequest{}, &DialogSettled{}, &RunEnded{}, &Settled{}, &Unmapped{})
+
+var _ = register[Frame]("type", Frame.FrameType,
+	&Snapshot{}, &ObservationFrame{}, &Status{})
+
+var _ = register[Part]("type", Part.PartType,
+	&TextPart{}, &ThinkingPart{}, &ToolCallPart{}, &ToolResultPart{}, &CustomPart{}, &ImagePart{})
+
+var _ = register[DialogSpec]("method", DialogSpec.Method,
+	&SelectDialog{}, &ConfirmDialog{}, &InputDialog{}, &EditorDialog{}, &QuestionnaireDialog{})
+
+// closedSets holds the words of every closed set of strings.
+var closedSets = map[reflect.Type][]string{}
+
+func closedSet[T ~string](words ...T) bool {
+	var all []string
+	for _, w := range words {
+		all = append(all, string(w))
+	}
+	closedSets[reflect.TypeFor[T]()] = all
+	return true
+}
+
+var (
+	_ = closedSet(RoleSystem, RoleUser, RoleAssistant, RoleTool, RoleCustom)
+	_ = closedSet(CompactionManual, CompactionThreshold, CompactionOverflow)
+	_ = closedSet(LoginWaiting, LoginSucceeded, LoginFailed, LoginEnded)
+	_ = closedSet(OriginSessionStart, OriginRun)
+	_ = closedSet(NoticeInfo, NoticeWarning, NoticeError)
+	_ = closedSet(DialogAnswered, DialogCancelled, DialogTimeout, DialogAborted)
+	_ = closedSet(RunCompleted, RunAborted, RunFailed)
+	_ = closedSet(UnitLines, UnitBytes, UnitItems)
+	_ = closedSet(StatusIdle, StatusActive, StatusPaused, StatusArchived, StatusFailed)
+	_ = closedSet(AdmitInterrupting, AdmitEnqueued)
+	_ = closedSet(CallPending, CallAborted, CallError, CallDone)
+	_ = closedSet(Codes()...)
+	_ = closedSet(Kinds()...)
+)
+
+// Kinds lists the observation kinds in the order of their declaration, derived
+// from the union.
+func Kinds() []Kind {
+	var out []Kind
+	for _, w := range unions[reflect.TypeFor[Observation]()].words {
+		out = append(out, Kind(w))
+	}
+	return out
+}
+
+// UnionMembers gives a sealed union's discriminator and, by its word, each
+// member's struct type; words is in the order of declaration. It is what schemas
+// of the wire are generated from. ok is false when T is no union of wire's.
+func UnionMembers(t reflect.Type) (tag string, words []string, members map[string]reflect.Type, ok bool) {
+	u, ok := unions[t]
+	if !ok {
+		return "", nil, nil, false
+	}
+	return u.tag, slices.Clone(u.words), u.members, true
+}
+
+// MemberWord is the discriminator and the word of a union's member; ok is false
+// for any other type.
+func MemberWord(t reflect.Type) (tag, word string, ok bool) {
+	m, ok := memberTags[t]
+	return m.tag, m.word, ok
+}
+
+// ClosedSet is the words of a closed set of strings; ok is false when t is none.
+func ClosedSet(t reflect.Type) (words []string, ok bool) {
+	words, ok = closedSets[t]
+	return slices.Clone(words), ok
+}
