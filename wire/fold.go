@@ -1,8 +1,8 @@
 package wire
 
 import (
-	"encoding/json"
 	"slices"
+	"strings"
 )
 
 // Fold defines "exact": the snapshot at n equals Fold of the snapshot at m over
@@ -15,34 +15,73 @@ import (
 //     is of their type, else append one; for an id that is not open they change
 //     nothing (a thread turns such a record into unmapped before it gets here).
 //   - message-end moves the message behind the complete ones. Its text, where
-//     given, becomes the first text part and the only one; images are appended.
+//     given, becomes the first text part and the only one (none when it is
+//     empty); images are appended.
 //   - tool-call goes into the open message it names, else into the newest open
 //     assistant message, else into the ended message it names, else it becomes a
 //     complete assistant message of its own, whose id is the call's.
-//   - a complete tool-result goes directly behind its call, wherever that is,
-//     replacing an earlier one; without a call it becomes a complete message of
-//     role tool, whose id is the call's. A partial one changes nothing.
+//   - a complete tool-result goes directly behind its call, wherever that is (of
+//     several, in the newest message that holds one), replacing an earlier one;
+//     without a call it becomes a complete message of role tool, whose id is the
+//     call's, or replaces the part in it. A partial one changes nothing.
 //   - custom-entry is a complete message of role custom; its id is
 //     "custom-<number of complete custom messages before it>".
+//   - permission-mode, model and session-usage replace that state whole; login
+//     sets login while it waits and clears it after.
+//   - extension-ui-request, when it blocks, adds its dialog to the open ones;
+//     dialog-settled takes it away.
 //   - status sets live, busy and generation. A run that begins clears
 //     interrupted; a session that is gone takes model, dialogs and the context
-//     with it.
-//   - run-ended that is not completed sets interrupted.
+//     with it, one that is there takes recordedModel.
+//   - run-ended that is not completed sets interrupted, one that is clears it.
+//   - every other kind changes nothing but asOfSeq.
 func Fold(s *Snapshot, frames ...Frame) *Snapshot {
-	out := s.clone()
-	for _, f := range frames {
-		switch f := f.(type) {
+	f := NewFolder(s)
+	f.Add(frames...)
+	return f.s
+}
+
+// Folder folds frame by frame into a snapshot of its own, text in buffers that
+// only grow: what Fold does at once, for whoever follows a long run. One
+// goroutine uses it.
+type Folder struct {
+	s     *Snapshot
+	tails map[string]*tail // by message id; nil folds without buffers
+}
+
+// tail is the growing text of an open message's last part. It counts only while
+// that part is still the last.
+type tail struct {
+	part Part
+	text strings.Builder
+}
+
+// NewFolder starts from a copy of s.
+func NewFolder(s *Snapshot) *Folder {
+	return &Folder{s: s.clone(), tails: map[string]*tail{}}
+}
+
+// Add folds frames in.
+func (f *Folder) Add(frames ...Frame) {
+	for _, frame := range frames {
+		switch frame := frame.(type) {
 		case *Snapshot:
-			out = f.clone()
+			*f = *NewFolder(frame)
 		case *Status:
-			out.status(f)
+			f.s.status(frame)
 		case *ObservationFrame:
-			out.AsOfSeq = f.Seq
-			out.Apply(f.Observation)
+			f.s.AsOfSeq = frame.Seq
+			f.Observe(frame.Observation)
 		}
 	}
-	return out
 }
+
+// Snapshot is a copy of what was folded so far.
+func (f *Folder) Snapshot() *Snapshot { return f.s.clone() }
+
+// Apply folds one observation into s, in place. Use Fold unless s is yours, and a
+// [Folder] for a stream of deltas.
+func (s *Snapshot) Apply(o Observation) { (&Folder{s: s}).Observe(o) }
 
 // clone copies s deeply enough that Apply never reaches the original: messages
 // and their part lists are copied, parts are replaced rather than changed.
@@ -76,29 +115,19 @@ func (s *Snapshot) status(st *Status) {
 	s.Usage.Context = nil
 }
 
-// Apply folds one observation into s, in place. Use Fold unless s is yours.
-func (s *Snapshot) Apply(o Observation) {
+// Observe folds one observation in; it leaves AsOfSeq to Add.
+func (f *Folder) Observe(o Observation) {
+	s := f.s
 	switch o := o.(type) {
 	case *MessageStart:
 		s.messageStart(o)
 	case *TextDelta:
-		if m := s.open(o.MessageID); m != nil {
-			if p, ok := last(m).(*TextPart); ok {
-				m.Parts[len(m.Parts)-1] = &TextPart{Text: p.Text + o.Delta}
-			} else {
-				m.Parts = append(m.Parts, &TextPart{Text: o.Delta})
-			}
-		}
+		f.grow(o.MessageID, o.Delta, false)
 	case *ThinkingDelta:
-		if m := s.open(o.MessageID); m != nil {
-			if p, ok := last(m).(*ThinkingPart); ok {
-				m.Parts[len(m.Parts)-1] = &ThinkingPart{Text: p.Text + o.Delta}
-			} else {
-				m.Parts = append(m.Parts, &ThinkingPart{Text: o.Delta})
-			}
-		}
+		f.grow(o.MessageID, o.Delta, true)
 	case *MessageEnd:
 		s.messageEnd(o)
+		delete(f.tails, o.MessageID)
 	case *ToolCall:
 		s.toolCall(o)
 	case *ToolResult:
@@ -136,11 +165,42 @@ func (s *Snapshot) Apply(o Observation) {
 	}
 }
 
-func last(m *Message) Part {
-	if len(m.Parts) == 0 {
-		return nil
+// grow extends the open message's last part by delta. Parts are replaced, never
+// changed: a copy of the snapshot may hold them.
+func (f *Folder) grow(id, delta string, thinking bool) {
+	m := f.s.open(id)
+	if m == nil {
+		return
 	}
-	return m.Parts[len(m.Parts)-1]
+	before, extends := "", false
+	if n := len(m.Parts); n > 0 {
+		switch p := m.Parts[n-1].(type) {
+		case *TextPart:
+			before, extends = p.Text, !thinking
+		case *ThinkingPart:
+			before, extends = p.Text, thinking
+		}
+	}
+	if !extends {
+		m.Parts, before = append(m.Parts, nil), ""
+	}
+	last := &m.Parts[len(m.Parts)-1]
+	t := f.tails[id]
+	if t == nil || *last == nil || t.part != *last {
+		t = &tail{}
+		t.text.Grow(len(before) + len(delta))
+		t.text.WriteString(before)
+	}
+	t.text.WriteString(delta)
+	if thinking {
+		t.part = &ThinkingPart{Text: t.text.String()}
+	} else {
+		t.part = &TextPart{Text: t.text.String()}
+	}
+	*last = t.part
+	if f.tails != nil {
+		f.tails[id] = t
+	}
 }
 
 // lastID is the id of the newest complete message.
@@ -192,11 +252,12 @@ func (s *Snapshot) messageStart(o *MessageStart) {
 }
 
 func (s *Snapshot) messageEnd(o *MessageEnd) {
-	m := s.open(o.MessageID)
-	if m == nil {
+	first := s.completeCount()
+	at := slices.IndexFunc(s.Messages[first:], func(m Message) bool { return m.ID == o.MessageID })
+	if at < 0 {
 		return
 	}
-	ended := *m
+	ended := s.Messages[first+at]
 	ended.Complete = true
 	if o.Text != nil {
 		ended.Parts = replaceText(ended.Parts, *o.Text)
@@ -204,8 +265,8 @@ func (s *Snapshot) messageEnd(o *MessageEnd) {
 	for _, img := range o.Images {
 		ended.Parts = append(ended.Parts, &ImagePart{MimeType: img.MimeType, Data: img.Data})
 	}
-	s.Messages = slices.DeleteFunc(s.Messages, func(m Message) bool { return m.ID == o.MessageID && !m.Complete })
-	s.addComplete(ended)
+	copy(s.Messages[first+1:], s.Messages[first:first+at]) // the open ones before it move up
+	s.Messages[first] = ended
 }
 
 func replaceText(parts []Part, text string) []Part {
@@ -229,59 +290,71 @@ func replaceText(parts []Part, text string) []Part {
 
 func (s *Snapshot) toolCall(o *ToolCall) {
 	call := &ToolCallPart{ToolCallID: o.ToolCallID, ToolName: o.ToolName, Input: o.Input}
-	m := s.open(o.MessageID)
-	if m == nil {
-		for i := len(s.Messages) - 1; i >= s.completeCount() && m == nil; i-- {
-			if s.Messages[i].Role == RoleAssistant {
-				m = &s.Messages[i]
-			}
-		}
-	}
-	if m == nil && o.MessageID != "" {
-		for i := range s.Messages {
-			if s.Messages[i].ID == o.MessageID {
-				m = &s.Messages[i]
-			}
-		}
-	}
-	if m == nil {
-		s.addComplete(Message{ID: o.ToolCallID, Role: RoleAssistant, Complete: true, Parts: []Part{call}})
+	if m := s.caller(o.MessageID); m != nil {
+		m.Parts = append(m.Parts, call)
 		return
 	}
-	m.Parts = append(m.Parts, call)
+	s.addComplete(Message{ID: o.ToolCallID, Role: RoleAssistant, Complete: true, Parts: []Part{call}})
+}
+
+// caller is the message that a call naming id goes into, nil when there is none.
+func (s *Snapshot) caller(id string) *Message {
+	if m := s.open(id); m != nil && id != "" {
+		return m
+	}
+	complete := s.completeCount()
+	for i := len(s.Messages) - 1; i >= complete; i-- {
+		if s.Messages[i].Role == RoleAssistant {
+			return &s.Messages[i]
+		}
+	}
+	for i := complete - 1; i >= 0 && id != ""; i-- {
+		if s.Messages[i].ID == id {
+			return &s.Messages[i]
+		}
+	}
+	return nil
 }
 
 func (s *Snapshot) toolResult(o *ToolResult) {
 	part := ResultPart(o)
 	for i := len(s.Messages) - 1; i >= 0; i-- {
-		if placeResult(&s.Messages[i], part) {
+		if s.Messages[i].placeResult(part) {
+			return
+		}
+	}
+	for i := len(s.Messages) - 1; i >= 0; i-- {
+		if s.Messages[i].replaceResult(part) {
 			return
 		}
 	}
 	s.addComplete(Message{ID: o.ToolCallID, Role: RoleTool, Complete: true, Parts: []Part{part}})
 }
 
-// placeResult puts part behind its call in m, or in place of an earlier result,
-// and says whether m holds either.
-func placeResult(m *Message, part *ToolResultPart) bool {
+// placeResult puts part behind its call, in place of an earlier result, and says
+// whether m holds the call.
+func (m *Message) placeResult(part *ToolResultPart) bool {
 	for i, p := range m.Parts {
-		switch p := p.(type) {
-		case *ToolResultPart:
-			if p.ToolCallID == part.ToolCallID {
-				m.Parts[i] = part
+		if call, ok := p.(*ToolCallPart); !ok || call.ToolCallID != part.ToolCallID {
+			continue
+		}
+		if i+1 < len(m.Parts) {
+			if r, ok := m.Parts[i+1].(*ToolResultPart); ok && r.ToolCallID == part.ToolCallID {
+				m.Parts[i+1] = part
 				return true
 			}
-		case *ToolCallPart:
-			if p.ToolCallID != part.ToolCallID {
-				continue
-			}
-			if i+1 < len(m.Parts) {
-				if r, ok := m.Parts[i+1].(*ToolResultPart); ok && r.ToolCallID == part.ToolCallID {
-					m.Parts[i+1] = part
-					return true
-				}
-			}
-			m.Parts = slices.Insert(m.Parts, i+1, Part(part))
+		}
+		m.Parts = slices.Insert(m.Parts, i+1, Part(part))
+		return true
+	}
+	return false
+}
+
+// replaceResult puts part in place of an earlier result that has no call.
+func (m *Message) replaceResult(part *ToolResultPart) bool {
+	for i, p := range m.Parts {
+		if r, ok := p.(*ToolResultPart); ok && r.ToolCallID == part.ToolCallID {
+			m.Parts[i] = part
 			return true
 		}
 	}
@@ -293,7 +366,7 @@ func placeResult(m *Message, part *ToolResultPart) bool {
 func ResultPart(o *ToolResult) *ToolResultPart {
 	md := Metadata{}
 	if o.Descriptor != nil {
-		if b, err := json.Marshal(o.Descriptor); err == nil {
+		if b, err := Encode(o.Descriptor); err == nil {
 			md[ToolResultKey] = b
 		}
 	}
