@@ -1,0 +1,128 @@
+package actors
+
+import (
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/troupe-run/troupe/wire"
+)
+
+// registry is the parent of all threads and the only one that looks a thread up,
+// by its identity. Every command passes through it, so that none is lost while a
+// thread leaves memory. It never blocks: it would delay every restart behind it.
+type registry struct {
+	host    *Host
+	threads map[wire.ThreadID]*resident
+}
+
+// resident is a thread in memory. While it is leaving, commands for it are parked;
+// they go to it if it declines, else to its next incarnation.
+type resident struct {
+	pid     *actor.PID
+	leaving bool
+	parked  []*ask
+}
+
+// The registry's messages, beside *ask: quiet and declined are the threads' half
+// of the passivation handshake, stopIfQuiet the registry's; toAll reaches every
+// thread in memory; leave takes a follower out of its thread, if that is in memory.
+type (
+	quiet struct {
+		thread wire.ThreadID
+		pid    *actor.PID
+	}
+	declined struct {
+		thread wire.ThreadID
+		pid    *actor.PID
+	}
+	stopIfQuiet struct{}
+	leave       struct {
+		thread   wire.ThreadID
+		follower *Follower
+	}
+	toAll       struct {
+		message func(wire.ThreadID) any
+		sent    func(int)
+	}
+)
+
+func (r *registry) Receive(c actor.Context) {
+	switch m := c.Message().(type) {
+	case *ask:
+		r.deliver(c, m)
+	case *quiet:
+		if res := r.threads[m.thread]; res != nil && res.pid.Equal(m.pid) {
+			res.leaving = true
+			c.Send(res.pid, stopIfQuiet{})
+		}
+	case *declined:
+		if res := r.threads[m.thread]; res != nil && res.pid.Equal(m.pid) {
+			res.leaving = false
+			r.forward(c, res)
+		}
+	case *leave:
+		if res := r.threads[m.thread]; res != nil {
+			c.Send(res.pid, &left{m.follower})
+		}
+	case *actor.Terminated:
+		r.terminated(c, m.Who)
+	case *toAll:
+		for id, res := range r.threads {
+			c.Send(res.pid, m.message(id))
+		}
+		m.sent(len(r.threads))
+	}
+}
+
+func (r *registry) deliver(c actor.Context, m *ask) {
+	res := r.threads[m.thread]
+	if res == nil {
+		res = r.spawn(c, m.thread)
+		if res == nil {
+			m.done(nil, &wire.Failure{Code: wire.CodeNotFound, Message: "no agent type " + m.thread.Type})
+			return
+		}
+	}
+	if !res.leaving {
+		c.Send(res.pid, m)
+		return
+	}
+	if len(res.parked) >= r.host.limits.Parked {
+		m.done(nil, &wire.Failure{Code: wire.CodeUnavailable, Message: "the thread is leaving memory"})
+		return
+	}
+	res.parked = append(res.parked, m)
+}
+
+func (r *registry) spawn(c actor.Context, id wire.ThreadID) *resident {
+	agent, ok := r.host.agents[id.Type]
+	if !ok {
+		return nil
+	}
+	pid := c.Spawn(actor.PropsFromProducer(func() actor.Actor { return newThread(r.host, id, agent) }))
+	res := &resident{pid: pid}
+	r.threads[id] = res
+	return res
+}
+
+func (r *registry) forward(c actor.Context, res *resident) {
+	parked := res.parked
+	res.parked = nil
+	for _, m := range parked {
+		c.Send(res.pid, m)
+	}
+}
+
+// terminated: an incarnation is gone, by passivation or because supervision gave
+// it up. What was parked goes to the next.
+func (r *registry) terminated(c actor.Context, pid *actor.PID) {
+	for id, res := range r.threads {
+		if !res.pid.Equal(pid) {
+			continue
+		}
+		delete(r.threads, id)
+		for _, m := range res.parked {
+			r.deliver(c, m)
+		}
+		return
+	}
+}
