@@ -56,7 +56,14 @@ func (d *SelectDialog) check() error {
 
 func (d *ConfirmDialog) check() error { return atLeast(0, "timeout", d.Timeout) }
 
-func (d *InputDialog) check() error { return atLeast(0, "timeout", d.Timeout) }
+func (d *InputDialog) check() error {
+	if d.Link != nil {
+		if err := d.Link.check(); err != nil {
+			return at(err, "link")
+		}
+	}
+	return atLeast(0, "timeout", d.Timeout)
+}
 
 func (l *DialogLink) check() error {
 	if l.URL == "" {
