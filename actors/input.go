@@ -13,7 +13,6 @@ type inputKind int
 const (
 	// Commands, sent by the typed client.
 	inCreate      inputKind = iota // make the thread, or reattach; replies Summary
-	inDescribe                     // replies Summary
 	inPrompt                       // replies PromptReceipt once durable
 	inWithdraw                     // replies once durable
 	inAbort                        // replies AbortReceipt once settled
@@ -48,7 +47,7 @@ const (
 )
 
 var inputNames = [numInputs]string{
-	"Create", "Describe", "Prompt", "Withdraw", "Abort", "Dialogs", "Answer", "Subscribe", "Unsubscribe",
+	"Create", "Prompt", "Withdraw", "Abort", "Dialogs", "Answer", "Subscribe", "Unsubscribe",
 	"Pin", "Configure", "Rename", "Tails", "Drain", "StopIfQuiet",
 	"Loaded", "LoadFailed", "SessionStarted", "StartFailed", "Observed", "Steered", "RunOver", "Login",
 	"Exited", "Called", "Killed", "SessionClosed", "Committed", "Timer",
@@ -70,8 +69,7 @@ type (
 		cwd   string // the folder to use when the request names none
 		wake  *host.Wake
 	}
-	describeInput struct{ token token }
-	promptInput   struct {
+	promptInput struct {
 		token token
 		wake  host.Wake
 		cwd   string
@@ -164,7 +162,6 @@ type (
 )
 
 func (*createInput) kind() inputKind         { return inCreate }
-func (*describeInput) kind() inputKind       { return inDescribe }
 func (*promptInput) kind() inputKind         { return inPrompt }
 func (*withdrawInput) kind() inputKind       { return inWithdraw }
 func (*abortInput) kind() inputKind          { return inAbort }

@@ -39,7 +39,7 @@ type (
 		thread   wire.ThreadID
 		follower *Follower
 	}
-	toAll       struct {
+	toAll struct {
 		message func(wire.ThreadID) any
 		sent    func(int)
 	}

@@ -22,8 +22,6 @@ func tokenOf(in input) token {
 	switch in := in.(type) {
 	case *createInput:
 		return in.token
-	case *describeInput:
-		return in.token
 	case *promptInput:
 		return in.token
 	case *withdrawInput:
@@ -116,14 +114,6 @@ func (s *state) committedNow(*committedInput) {
 	for _, r := range done.replies {
 		s.answer(r.token, r.value(s))
 	}
-}
-
-func (s *state) describe(in *describeInput) {
-	if !s.exists {
-		s.refuse(in.token, wire.CodeNotFound, "no thread %s", s.id)
-		return
-	}
-	s.answer(in.token, s.summary())
 }
 
 func (s *state) rename(in *renameInput) {

@@ -35,7 +35,6 @@ func buildTable() [numPhases][numInputs]cell {
 		set(k, parked, phaseLoading)
 	}
 	set(inCreate, on("create or reattach", (*state).create), loadedPhases...)
-	set(inDescribe, on("tell the summary", (*state).describe), loadedPhases...)
 	set(inPrompt, on("admit", (*state).prompt), loadedPhases...)
 	set(inWithdraw, on("withdraw", (*state).withdraw), loadedPhases...)
 	set(inDialogs, on("list", (*state).listDialogs), loadedPhases...)

@@ -10,7 +10,7 @@ import (
 // frame replaces everything. The rules, in full:
 //
 //   - message-start opens a message at the end of the open ones; of an id that is
-//     open it changes nothing, of an ended id the new message replaces the old.
+//     open it changes nothing, of an ended id it opens another of the same id.
 //   - text-delta and thinking-delta extend the open message's last part when it
 //     is of their type, else append one; for an id that is not open they change
 //     nothing (a thread turns such a record into unmapped before it gets here).
@@ -247,7 +247,6 @@ func (s *Snapshot) messageStart(o *MessageStart) {
 	if s.open(o.MessageID) != nil {
 		return
 	}
-	s.Messages = slices.DeleteFunc(s.Messages, func(m Message) bool { return m.ID == o.MessageID })
 	s.Messages = append(s.Messages, Message{ID: o.MessageID, Role: o.Role, Parts: []Part{}})
 }
 

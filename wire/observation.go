@@ -123,8 +123,8 @@ type Model struct {
 	Model ModelState `json:"model"`
 }
 
-// MessageStart opens a message. A second start of an open id changes nothing;
-// of an ended id, the new message replaces the old.
+// MessageStart opens a message. Adapters mint ids that are unique in a thread; a
+// second start of an open id changes nothing.
 type MessageStart struct {
 	MessageID string `json:"messageId"`
 	Role      Role   `json:"role"`
