@@ -19,6 +19,7 @@ import (
 // refusal is why a value does not cross, and where in it the reason lies.
 type refusal struct{ path, reason string }
 
+// Error is the reason with its path.
 func (r *refusal) Error() string {
 	if r.path == "" {
 		return r.reason
