@@ -2,6 +2,7 @@ package actors
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/troupe-run/troupe/wire"
 )
@@ -59,6 +60,9 @@ func (s *state) prompt(in *promptInput) {
 		s.born(wire.CreateThread{}, in.cwd)
 	}
 	s.row.Failed = false // a prompt revives a failed thread
+	if s.row.Title == "" {
+		s.row.Title = titleOf(in.wake.Text)
+	}
 	busy := s.run != nil
 	s.admit(queued{wake: in.wake, cut: busy && in.wake.Admission == wire.AdmitInterrupting})
 	s.afterCommit(in.token, func(s *state) any { return s.receipt(id) })
@@ -190,3 +194,15 @@ func (s *state) next() {
 }
 
 const failedReason = "the thread failed too often; the next prompt starts it again"
+
+// titleOf is what a thread is called until someone renames it: the first line of
+// its first prompt.
+func titleOf(text string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	if r := []rune(line); len(r) > titleRunes {
+		return string(r[:titleRunes-1]) + "…"
+	}
+	return line
+}
+
+const titleRunes = 60

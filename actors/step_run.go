@@ -191,9 +191,7 @@ func (s *state) abort(in *abortInput) {
 // a stop while it waits on one; the wish is remembered until the session has the
 // prompt, so that it cannot overtake it.
 func (s *state) stopRun(by string) {
-	s.run.stop = &stop{receipt: wire.AbortReceipt{
-		Generation: s.run.generation, Queue: []wire.QueuedPrompt{}, Processes: []wire.Process{}, Children: []string{},
-	}}
+	s.run.stop = &stop{receipt: s.emptyReceipt()}
 	s.run.stop.receipt.Dialogs = s.finishAll(wire.DialogAborted, by, everyDialog)
 	s.dialogs.refusing = true
 	s.phase = phaseStopping
@@ -210,15 +208,22 @@ func (s *state) dropQueue() []wire.QueuedPrompt {
 	return dropped
 }
 
+// emptyReceipt is a stop that ended nothing.
+func (s *state) emptyReceipt() wire.AbortReceipt {
+	return wire.AbortReceipt{
+		Generation: s.row.Generation, Queue: []wire.QueuedPrompt{}, Dialogs: []string{},
+		Processes: []wire.Process{}, Children: []string{},
+	}
+}
+
 // abortWaiting: there is no run yet. A prompt that was about to open one opens
 // and ends it at once, stopped; the rest of the queue is dropped. With nothing
-// waiting it is a no-op that says so.
+// waiting it settles the open questions, and else is a no-op that says so.
 func (s *state) abortWaiting(in *abortInput) {
 	if len(s.queue.entries) == 0 {
-		s.answer(in.token, wire.AbortReceipt{
-			Generation: s.row.Generation, Queue: []wire.QueuedPrompt{}, Dialogs: []string{},
-			Processes: []wire.Process{}, Children: []string{},
-		})
+		r := s.emptyReceipt()
+		r.Dialogs = s.finishAll(wire.DialogAborted, "abort", everyDialog)
+		s.answer(in.token, r)
 		return
 	}
 	i := max(s.queue.next(), 0)
@@ -228,18 +233,14 @@ func (s *state) abortWaiting(in *abortInput) {
 		s.dropStart()
 	}
 	s.beginRun(head)
-	s.run.stop = &stop{waiting: []token{in.token}, receipt: wire.AbortReceipt{
-		Generation: s.run.generation, Queue: dropped, Dialogs: []string{}, Processes: []wire.Process{}, Children: []string{},
-	}}
+	s.run.stop = &stop{waiting: []token{in.token}, receipt: s.emptyReceipt()}
+	s.run.stop.receipt.Queue = dropped
 	s.endRun(wire.RunAborted, nil)
 }
 
 // noRunToStop: the run is over already, so a stop is a no-op that says so.
 func (s *state) noRunToStop(in *abortInput) {
-	s.answer(in.token, wire.AbortReceipt{
-		Generation: s.row.Generation, Queue: []wire.QueuedPrompt{}, Dialogs: []string{},
-		Processes: []wire.Process{}, Children: []string{},
-	})
+	s.answer(in.token, s.emptyReceipt())
 }
 
 // killed says which processes a stop had to end.

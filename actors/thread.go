@@ -106,6 +106,7 @@ func (t *thread) Receive(c actor.Context) {
 		t.self = c.Self()
 		t.reset()
 	case *actor.Restarting:
+		t.host.strikes.Strike(t.id.String(), t.host.now())
 		t.host.facts(&ThreadPanicked{Thread: t.id, Hearing: t.hearing})
 		t.abandon(&wire.Failure{Code: wire.CodeUnavailable, Message: "the thread failed and is being rebuilt"})
 	case *actor.Stopping:
