@@ -3,8 +3,8 @@ package supervision
 import "time"
 
 // Fact is something supervision did or saw. A closed union: [*ActorRestarted],
-// [*ActorStopped], [*ActorAbandoned], [*GoroutinePanicked], [*FactsDropped],
-// [*Ready], [*Stopping], [*StopStepDone], [*StopStepFailed],
+// [*ActorStopped], [*ActorAbandoned], [*ThreadTrouble], [*GoroutinePanicked],
+// [*FactsDropped], [*Ready], [*Stopping], [*StopStepDone], [*StopStepFailed],
 // [*ProcessStepOverran], [*Stopped]. A fact is immutable once published.
 type Fact interface {
 	// FactName is the member's name in logs.
@@ -46,6 +46,14 @@ type ActorStopped struct {
 type ActorAbandoned struct {
 	Actor  string
 	Reason string
+}
+
+// ThreadTrouble is what a thread itself says went wrong: that it panicked, at
+// which kind of input, or that the journal refused a commit. It holds no payload.
+type ThreadTrouble struct {
+	Thread string
+	What   string
+	Detail string
 }
 
 // GoroutinePanicked says that a guarded goroutine panicked. Where is the name it
@@ -99,6 +107,9 @@ func (*ActorStopped) FactName() string { return "actor stopped" }
 // FactName is "actor abandoned".
 func (*ActorAbandoned) FactName() string { return "actor abandoned" }
 
+// FactName is "thread trouble".
+func (*ThreadTrouble) FactName() string { return "thread trouble" }
+
 // FactName is "goroutine panicked".
 func (*GoroutinePanicked) FactName() string { return "goroutine panicked" }
 
@@ -126,6 +137,7 @@ func (*Stopped) FactName() string { return "stopped" }
 func (*ActorRestarted) fact()     {}
 func (*ActorStopped) fact()       {}
 func (*ActorAbandoned) fact()     {}
+func (*ThreadTrouble) fact()      {}
 func (*GoroutinePanicked) fact()  {}
 func (*FactsDropped) fact()       {}
 func (*Ready) fact()              {}

@@ -23,6 +23,8 @@ func LogFacts(log *zap.Logger) func(Fact) {
 				zap.String("reason", f.Reason), zap.String("cause", string(f.Cause)))
 		case *ActorAbandoned:
 			log.Error(f.FactName(), zap.String("actor", f.Actor), zap.String("reason", f.Reason))
+		case *ThreadTrouble:
+			log.Error(f.FactName(), zap.String("thread", f.Thread), zap.String("what", f.What), zap.String("detail", f.Detail))
 		case *GoroutinePanicked:
 			log.Error(f.FactName(), zap.String("where", f.Where), zap.String("reason", f.Reason), zap.ByteString("stack", f.Stack))
 		case *FactsDropped:
