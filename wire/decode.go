@@ -428,6 +428,11 @@ func (d *decoder) member(v reflect.Value, u *union) error {
 }
 
 func discriminator(src []byte, tag string) (string, error) {
+	if rest, ok := bytes.CutPrefix(src, []byte(`{"`+tag+`":"`)); ok { // as our encoder writes it
+		if word, _, ok := bytes.Cut(rest, []byte{'"'}); ok && bytes.IndexByte(word, '\\') < 0 {
+			return string(word), nil
+		}
+	}
 	d := newDecoder(src)
 	if err := d.open('{'); err != nil {
 		return "", err
