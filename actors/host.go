@@ -72,6 +72,7 @@ type Host struct {
 	snapshots chan struct{}
 	inFlight  chan struct{}
 	stopping  chan struct{}
+	trace     func(*thread, input, []effect) // for recorded sequences; nil but in tests
 }
 
 // Start brings the host up. It does no work per thread.

@@ -258,7 +258,11 @@ func (t *thread) step(in input) {
 		return
 	}
 	t.hearing = in.kind().String()
-	for _, e := range step(t.state, t.host.now(), in) {
+	effects := step(t.state, t.host.now(), in)
+	if t.host.trace != nil {
+		t.host.trace(t, in, effects)
+	}
+	for _, e := range effects {
 		t.perform(e)
 	}
 	if t.state.dirty && !t.stopped {
