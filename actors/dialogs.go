@@ -80,6 +80,11 @@ func (s *state) finish(id string, outcome wire.DialogOutcome, by string, arm wir
 	if outcome != wire.DialogAnswered {
 		arm = nil
 	}
+	if in, ok := d.spec.(*wire.InputDialog); ok && in.Secret {
+		if v, ok := arm.(*wire.ValueArm); ok {
+			s.session.scrub.learn(v.Value)
+		}
+	}
 	s.do(call{s.session.number, &callAnswer{host.Reply{ID: id, Outcome: outcome, Arm: arm}}})
 	s.publish(&wire.DialogSettled{ID: id, Outcome: outcome, By: by})
 	s.touch()

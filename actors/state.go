@@ -87,12 +87,13 @@ type view struct {
 
 // session is the one a thread has, is starting, or is closing.
 type session struct {
-	number   uint64       // the newest one's; 0 before the first
-	count    uint64       // sessions of this incarnation
-	attached bool         // number is starting or live: its reports are heard
-	closing  int          // sessions being disposed of
-	prompted bool         // a run was begun in it
-	listened bool         // somebody followed while it lived, or nothing can be replayed any more
+	number   uint64 // the newest one's; 0 before the first
+	count    uint64 // sessions of this incarnation
+	attached bool   // number is starting or live: its reports are heard
+	closing  int    // sessions being disposed of
+	prompted bool   // a run was begun in it
+	listened bool   // somebody followed while it lived, or nothing can be replayed any more
+	scrub    scrubber
 	exited   *exitedInput // it went while it was starting
 	verbs    []*callVerb
 }

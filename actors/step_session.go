@@ -110,6 +110,7 @@ func (s *state) lostSession() {
 		s.closeOpen(wire.RunFailed)
 	}
 	s.held = nil
+	s.session.scrub = scrubber{}
 	s.session.attached = false
 	s.session.closing++
 	s.do(dispose{s.session.number})
@@ -137,10 +138,19 @@ func (s *state) observed(in *observedInput) {
 		return
 	}
 	s.sessionUp()
-	switch o := in.observation.(type) {
+	for _, o := range s.session.scrub.scrub(in.observation) {
+		s.observe(in.origin, o)
+	}
+}
+
+func (s *state) observe(origin wire.Origin, o wire.Observation) {
+	if !sayable(o) {
+		o = unmapped(o)
+	}
+	switch o := o.(type) {
 	case *wire.ExtensionUIRequest:
 		tagged := *o
-		tagged.Origin = in.origin
+		tagged.Origin = origin
 		if o.Blocking {
 			s.ask(&tagged)
 			return
@@ -159,6 +169,21 @@ func (s *state) observed(in *observedInput) {
 	default:
 		s.publish(o)
 	}
+}
+
+// sayable says whether an observation keeps the vocabulary's schema. Plain text
+// always does, and is most of what is said.
+func sayable(o wire.Observation) bool {
+	switch o := o.(type) {
+	case *wire.TextDelta:
+		if o.Usage == nil {
+			return true
+		}
+	case *wire.ThinkingDelta:
+		return true
+	}
+	_, err := wire.EncodeObservation(o)
+	return err == nil
 }
 
 // publishOpen publishes what extends or ends an open message. Of a message that
