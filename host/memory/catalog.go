@@ -5,63 +5,101 @@ import (
 	"context"
 	"encoding/base64"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/troupe-run/troupe/host"
 	"github.com/troupe-run/troupe/wire"
 )
 
+// The limits of a page.
 const (
-	defaultPage = 100
 	maxPage     = 500
+	defaultPage = 100
 )
 
-// Query is a page of the catalog, newest first: by the time of creation, then by
-// id. A cursor names the last row of the page before.
-func (j *Journal) Query(_ context.Context, q wire.ThreadQuery) ([]host.Row, string, error) {
+// place is where a thread stands in the catalog: by its creation, then its id,
+// neither of which changes while it is listed.
+type place struct {
+	createdMs int64
+	id        string
+}
+
+func placeOf(r host.Row) place { return place{r.Summary.CreatedAt.UnixMilli(), r.Summary.ID} }
+
+func compare(a, b place) int {
+	return cmp.Or(cmp.Compare(a.createdMs, b.createdMs), cmp.Compare(a.id, b.id))
+}
+
+func (j *Journal) find(p place) (int, bool) {
+	return slices.BinarySearchFunc(j.index, p, func(t *thread, p place) int { return compare(placeOf(t.row), p) })
+}
+
+func (j *Journal) enter(t *thread) {
+	i, _ := j.find(placeOf(t.row))
+	j.index = slices.Insert(j.index, i, t)
+}
+
+func (j *Journal) update(t *thread, r host.Row) {
+	if placeOf(t.row) == placeOf(r) {
+		t.row = r
+		return
+	}
+	j.index = slices.DeleteFunc(j.index, func(o *thread) bool { return o == t })
+	t.row = r
+	j.enter(t)
+}
+
+// Query lists by creation, the newest first; next is empty on the last page. A
+// limit outside 0..500 or a cursor that is none of its own is invalid.
+func (j *Journal) Query(_ context.Context, q wire.ThreadQuery) (rows []host.Row, next string, err error) {
 	limit := q.Limit
 	if limit == 0 {
 		limit = defaultPage
 	}
-	if limit < 0 || limit > maxPage {
-		return nil, "", wire.Errorf(wire.CodeInvalid, "limit %d: want 1 to %d", q.Limit, maxPage)
+	if limit < 1 || limit > maxPage {
+		return nil, "", wire.Errorf(wire.CodeInvalid, "limit: want 1 to %d, got %d", maxPage, q.Limit)
 	}
-	after, err := base64.RawURLEncoding.DecodeString(q.Cursor)
-	if err != nil {
-		return nil, "", wire.Errorf(wire.CodeInvalid, "cursor %q is not one of ours", q.Cursor)
+	j.mu.RLock()
+	defer j.mu.RUnlock()
+	end := len(j.index)
+	if q.Cursor != "" {
+		after, ok := parseCursor(q.Cursor)
+		if !ok {
+			return nil, "", wire.Errorf(wire.CodeInvalid, "cursor: not from a page before")
+		}
+		end, _ = j.find(after)
 	}
-	rows := j.matching(q, string(after))
-	slices.SortFunc(rows, func(a, b host.Row) int { return cmp.Compare(place(b), place(a)) })
-	next := ""
-	if len(rows) > limit {
-		rows = rows[:limit]
-		next = base64.RawURLEncoding.EncodeToString([]byte(place(rows[limit-1])))
-	}
-	return rows, next, nil
-}
-
-// place is where a row stands in the catalog, greater is newer.
-func place(r host.Row) string {
-	return r.Summary.CreatedAt.UTC().Format("2006-01-02T15:04:05.000") + " " + r.Summary.ID
-}
-
-func (j *Journal) matching(q wire.ThreadQuery, after string) []host.Row {
-	want := strings.ToLower(q.Q)
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	var rows []host.Row
-	for _, t := range j.threads {
-		s := t.row.Summary
-		switch {
-		case !t.exists,
-			q.Type != "" && s.Type != q.Type,
-			q.Status != "" && s.Status != q.Status,
-			q.Parent != "" && s.Parent != q.Parent,
-			want != "" && !strings.Contains(strings.ToLower(s.ID), want) && !strings.Contains(strings.ToLower(s.Title), want),
-			after != "" && place(t.row) >= after:
+	for _, t := range slices.Backward(j.index[:end]) {
+		if !selects(q, t.row.Summary) {
 			continue
+		}
+		if len(rows) == limit {
+			return rows, cursor(placeOf(rows[limit-1])), nil
 		}
 		rows = append(rows, t.row)
 	}
-	return rows
+	return rows, "", nil
+}
+
+func selects(q wire.ThreadQuery, s wire.Summary) bool {
+	has := func(text string) bool { return strings.Contains(strings.ToLower(text), strings.ToLower(q.Q)) }
+	return (q.Type == "" || q.Type == s.Type) &&
+		(q.Status == "" || q.Status == s.Status) &&
+		(q.Parent == "" || q.Parent == s.Parent) &&
+		(q.Q == "" || has(s.ID) || has(s.Title))
+}
+
+func cursor(p place) string {
+	return base64.RawURLEncoding.EncodeToString([]byte(strconv.FormatInt(p.createdMs, 10) + " " + p.id))
+}
+
+func parseCursor(s string) (place, bool) {
+	b, err := base64.RawURLEncoding.DecodeString(s)
+	if err != nil {
+		return place{}, false
+	}
+	ms, id, ok := strings.Cut(string(b), " ")
+	created, err := strconv.ParseInt(ms, 10, 64)
+	return place{created, id}, ok && err == nil && id != ""
 }

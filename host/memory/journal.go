@@ -10,266 +10,219 @@ import (
 	"github.com/troupe-run/troupe/wire"
 )
 
-// Options are the bound of the intake, and the faults a test wants.
+// Options are the bounds and the faults of a journal. The zero value is a
+// faultless one.
 type Options struct {
-	// IntakeBytes is how much may be accepted and not committed; a batch over it is
-	// refused with code limit-reached. 0 is 64 MiB.
-	IntakeBytes int
-	// Lag delays every acknowledgement by this long, as a slow disk would.
-	Lag time.Duration
-	// Fail, when set, is asked before each batch is committed, from the
-	// committer's goroutine; an error refuses the batch.
-	Fail func(host.Batch) error
+	// MaxPending is how many bytes may be accepted and not yet applied; a commit
+	// over it is refused with limit-reached, so that it never blocks its actor. 0
+	// is DefaultMaxPending.
+	MaxPending int
+	// Go starts the committer; nil is a plain go statement.
+	Go func(name string, fn func())
+
+	// Lag withholds the acknowledgement of a commit until this many later ones
+	// were applied, or LagTimeout has passed with none. What is withheld is
+	// already applied.
+	Lag int
+	// LagTimeout is 10 ms when 0.
+	LagTimeout time.Duration
+	// Fail, where given, is asked before each commit is applied, on the
+	// committer's goroutine, which it may hold up; an error refuses the commit.
+	Fail func(b host.Batch) error
 }
+
+// DefaultMaxPending is the bound of what waits for the committer, in bytes.
+const DefaultMaxPending = 64 << 20
+
+const defaultLagTimeout = 10 * time.Millisecond
 
 // Journal is a host.Journal in memory. Make it with New.
 type Journal struct {
-	opt  Options
-	work chan struct{} // the committer has something to do, or Close was called
-	done chan struct{} // the committer has ended
+	opts Options
+	run  func(name string, fn func())
 
-	mu      sync.Mutex
-	intake  []job
-	bytes   int
+	intake  sync.Mutex
+	queue   []entry
+	pending int // bytes in queue
 	closed  bool
+	wake    chan struct{} // holds one token while queue is worth a look
+	stopped chan struct{}
+
+	mu      sync.RWMutex
 	threads map[wire.ThreadID]*thread
+	unborn  map[wire.ThreadID]*fence // opened, never committed
+	floor   uint64                   // the newest epoch whose unborn fence was forgotten
+	epoch   uint64                   // the newest given
+	index   []*thread                // of the catalog, newest last
+	types   map[string][]string      // by bare id, sorted
 }
 
-// thread is one thread's record.
-type thread struct {
+var _ host.Journal = (*Journal)(nil)
+
+// fence is who may write a thread. A refused commit breaks its epoch: those
+// behind it were made on a state that never became durable.
+type fence struct {
 	epoch  uint64
-	exists bool
+	broken bool
+}
+
+type thread struct {
+	fence
+	id     wire.ThreadID
 	row    host.Row
-	events []host.Event
+	events []host.Event // append-only
 	wakes  []host.Wake
 }
 
-// job is a batch to commit, or a thread to open behind the batches before it.
-type job struct {
-	batch  host.Batch
-	done   func(error)
+// entry is one thing for the committer: a commit, one refused at intake, or an
+// open.
+type entry struct {
+	batch   host.Batch
+	bytes   int
+	refused error
+	done    func(error)
+	open    *opening
+}
+
+type opening struct {
+	id     wire.ThreadID
 	opened chan host.Opened
 }
 
-// New starts a journal and its committer.
+// New starts a journal's committer; Close stops it.
 func New(o Options) *Journal {
-	if o.IntakeBytes == 0 {
-		o.IntakeBytes = 64 << 20
+	if o.MaxPending <= 0 {
+		o.MaxPending = DefaultMaxPending
 	}
-	j := &Journal{opt: o, work: make(chan struct{}, 1), done: make(chan struct{}), threads: map[wire.ThreadID]*thread{}}
-	go j.committer()
+	if o.LagTimeout <= 0 {
+		o.LagTimeout = defaultLagTimeout
+	}
+	j := &Journal{
+		opts: o, run: o.Go,
+		wake: make(chan struct{}, 1), stopped: make(chan struct{}),
+		threads: map[wire.ThreadID]*thread{}, unborn: map[wire.ThreadID]*fence{}, types: map[string][]string{},
+	}
+	if j.run == nil {
+		j.run = func(_ string, fn func()) { go fn() }
+	}
+	j.run("journal", j.commit)
 	return j
 }
 
-func closedFailure() *wire.Failure {
-	return &wire.Failure{Code: wire.CodeUnavailable, Message: "the journal is closed"}
-}
-
-// Open makes the caller the thread's writer.
+// Open is behind every commit accepted before it. Its error is unavailable once
+// the journal is closed, or ctx's as a timeout.
 func (j *Journal) Open(ctx context.Context, id wire.ThreadID) (host.Opened, error) {
-	answer := make(chan host.Opened, 1)
-	if err := j.accept(job{batch: host.Batch{Thread: id}, opened: answer}); err != nil {
-		return host.Opened{}, err
+	o := &opening{id: id, opened: make(chan host.Opened, 1)}
+	if !j.accept(entry{open: o}) {
+		return host.Opened{}, errClosed()
 	}
 	select {
-	case o := <-answer:
-		return o, nil
+	case opened := <-o.opened:
+		return opened, nil
 	case <-ctx.Done():
-		return host.Opened{}, &wire.Failure{Code: wire.CodeTimeout, Message: "the journal did not answer in time"}
+		return host.Opened{}, wire.Errorf(wire.CodeTimeout, "the journal did not open %s: %v", id, ctx.Err())
 	}
 }
 
-// Commit accepts a batch for the next group commit.
+// Commit refuses with conflict a stale epoch, another expected seq and whatever
+// follows a refusal in its epoch; with invalid a batch with a gap, or the first
+// of a thread without a row; with limit-reached one over the bound; with
+// unavailable, on the caller's goroutine, one after Close. It keeps what the
+// batch refers to, which must not change any more.
 func (j *Journal) Commit(b host.Batch, done func(error)) {
-	if err := j.accept(job{batch: b, done: done}); err != nil {
-		done(err)
+	if !j.accept(entry{batch: b, bytes: size(b), done: done}) {
+		done(errClosed())
 	}
 }
 
-func (j *Journal) accept(jb job) error {
-	size := sizeOf(jb.batch)
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	switch {
-	case j.closed:
-		return closedFailure()
-	case j.bytes+size > j.opt.IntakeBytes:
-		return &wire.Failure{Code: wire.CodeLimit, Message: "the journal's intake is full"}
+func errClosed() error { return wire.Errorf(wire.CodeUnavailable, "the journal is closed") }
+
+func (j *Journal) accept(e entry) bool {
+	j.intake.Lock()
+	defer j.intake.Unlock()
+	if j.closed {
+		return false
 	}
-	j.intake = append(j.intake, jb)
-	j.bytes += size
-	j.signal()
-	return nil
+	if e.bytes > 0 && j.pending+e.bytes > j.opts.MaxPending {
+		e.refused = wire.Errorf(wire.CodeLimit, "the journal has %d bytes waiting", j.pending)
+		e.batch, e.bytes = host.Batch{Thread: e.batch.Thread, Epoch: e.batch.Epoch}, 0
+	}
+	j.queue, j.pending = append(j.queue, e), j.pending+e.bytes
+	j.look()
+	return true
 }
 
-func (j *Journal) signal() {
+func (j *Journal) look() {
 	select {
-	case j.work <- struct{}{}:
+	case j.wake <- struct{}{}:
 	default:
 	}
 }
 
-const batchOverhead = 256
+const entryOverhead = 128
 
-func sizeOf(b host.Batch) int {
-	n := batchOverhead
+// size is what a batch is counted as, in bytes.
+func size(b host.Batch) int {
+	n := entryOverhead
 	for _, e := range b.Events {
-		n += len(e.Payload) + batchOverhead
+		n += entryOverhead + len(e.Payload)
 	}
 	for _, w := range b.Put {
-		n += len(w.Text) + batchOverhead
+		n += entryOverhead + len(w.Text)
 		for _, i := range w.Images {
 			n += len(i.Data)
 		}
 	}
 	if b.Row != nil {
-		n += len(b.Row.State)
+		n += entryOverhead + len(b.Row.State)
 	}
 	return n
 }
 
-// committer commits what was accepted, a group at a time, and acknowledges in
-// order.
-func (j *Journal) committer() {
-	defer close(j.done)
-	for range j.work {
-		for {
-			j.mu.Lock()
-			group := j.intake
-			j.intake = nil
-			closed := j.closed
-			j.mu.Unlock()
-			if len(group) == 0 {
-				if closed {
-					return
-				}
-				break
-			}
-			j.commit(group)
-		}
-	}
-}
-
-func (j *Journal) commit(group []job) {
-	if j.opt.Lag > 0 {
-		time.Sleep(j.opt.Lag)
-	}
-	for _, jb := range group {
-		if jb.opened != nil {
-			jb.opened <- j.open(jb.batch.Thread)
-			j.release(jb)
-			continue
-		}
-		err := j.apply(jb.batch)
-		j.release(jb)
-		jb.done(err)
-	}
-}
-
-func (j *Journal) release(jb job) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.bytes -= sizeOf(jb.batch)
-}
-
-func (j *Journal) open(id wire.ThreadID) host.Opened {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	t := j.threads[id]
-	if t == nil {
-		return host.Opened{Epoch: 1, Row: host.Row{}}
-	}
-	t.epoch++
-	return host.Opened{Exists: t.exists, Epoch: t.epoch, Row: t.row, Wakes: slices.Clone(t.wakes)}
-}
-
-func (j *Journal) apply(b host.Batch) error {
-	if j.opt.Fail != nil {
-		if err := j.opt.Fail(b); err != nil {
-			return err
-		}
-	}
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	t := j.threads[b.Thread]
-	if t == nil {
-		t = &thread{epoch: 1}
-	}
-	if b.Epoch != t.epoch {
-		return wire.Errorf(wire.CodeConflict, "epoch %d of %s has been fenced by %d", b.Epoch, b.Thread, t.epoch)
-	}
-	head := int64(len(t.events)) - 1
-	if b.Expected != head {
-		return wire.Errorf(wire.CodeConflict, "seq %d was expected at the head of %s, which is %d", b.Expected, b.Thread, head)
-	}
-	for i, e := range b.Events {
-		if e.Seq != head+1+int64(i) {
-			return wire.Errorf(wire.CodeConflict, "event %d of %s is not next after %d", e.Seq, b.Thread, head+int64(i))
-		}
-	}
-	j.threads[b.Thread] = t
-	t.exists = true
-	t.events = append(t.events, b.Events...)
-	t.wakes = append(slices.DeleteFunc(t.wakes, func(w host.Wake) bool { return slices.Contains(b.Take, w.MessageID) }),
-		slices.DeleteFunc(slices.Clone(b.Put), func(w host.Wake) bool { return slices.Contains(b.Take, w.MessageID) })...)
-	if b.Row != nil {
-		t.row = *b.Row
-	}
-	return nil
-}
-
-// Read calls yield for the events of [from, to].
+// Read yields what there is of the range; an unknown thread has nothing.
 func (j *Journal) Read(ctx context.Context, id wire.ThreadID, from, to int64, yield func(host.Event) bool) error {
-	j.mu.Lock()
+	j.mu.RLock()
 	var events []host.Event
 	if t := j.threads[id]; t != nil {
-		last := min(to+1, int64(len(t.events)))
-		if first := max(from, 0); first < last {
-			events = t.events[first:last:last] // events are only ever appended
-		}
+		events = t.events
 	}
-	j.mu.Unlock()
-	for _, e := range events {
-		if ctx.Err() != nil {
-			return &wire.Failure{Code: wire.CodeTimeout, Message: "the read was given up"}
+	j.mu.RUnlock()
+	from, to = max(from, 0), min(to, int64(len(events))-1)
+	for seq := from; seq <= to; seq++ {
+		if err := ctx.Err(); err != nil {
+			return wire.Errorf(wire.CodeTimeout, "the record of %s was not read to its end: %v", id, err)
 		}
-		if !yield(e) {
-			break
+		if !yield(events[seq]) {
+			return nil
 		}
 	}
 	return nil
 }
 
-// Lookup is a thread's catalog row.
+// Lookup opens nothing.
 func (j *Journal) Lookup(_ context.Context, id wire.ThreadID) (host.Row, bool, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if t := j.threads[id]; t != nil && t.exists {
+	j.mu.RLock()
+	defer j.mu.RUnlock()
+	if t := j.threads[id]; t != nil {
 		return t.row, true, nil
 	}
 	return host.Row{}, false, nil
 }
 
-// Types is every agent type under which a thread of this bare id is recorded.
+// Types is sorted.
 func (j *Journal) Types(_ context.Context, id string) ([]string, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	var out []string
-	for t := range j.threads {
-		if t.ID == id {
-			out = append(out, t.Type)
-		}
-	}
-	slices.Sort(out)
-	return out, nil
+	j.mu.RLock()
+	defer j.mu.RUnlock()
+	return slices.Clone(j.types[id]), nil
 }
 
-// Close flushes what was accepted, refuses the rest, and ends the committer.
+// Close applies and acknowledges what was accepted, then stops the committer. It
+// is idempotent. What is recorded can still be read.
 func (j *Journal) Close() error {
-	j.mu.Lock()
+	j.intake.Lock()
 	j.closed = true
-	j.signal()
-	j.mu.Unlock()
-	<-j.done
+	j.look()
+	j.intake.Unlock()
+	<-j.stopped
 	return nil
 }
