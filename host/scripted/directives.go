@@ -74,6 +74,12 @@ var directives = []directive{
 		return described{kind, props}, nil
 	}},
 	{word: "bigtool", arg: "BYTES", does: "calls a tool with so much output: 8 accumulated partial results, then the first 16 KiB of it, marked as truncated where there is more", parse: count(0, maxBytes, func(n int) step { return bigtool{n} })},
+	{word: "sh", arg: "COMMAND", does: "runs a real shell in the thread's folder as a tool: partial results while it prints, then the last 16 KiB; a stop ends every process of it. A ` ; ` ends the directive", parse: func(arg string, _ json.RawMessage) (step, error) {
+		if strings.TrimSpace(arg) == "" {
+			return nil, errMissing("a command")
+		}
+		return shell{arg}, nil
+	}},
 	{word: "ask:confirm", arg: "[timeout=MS ]TITLE", does: "asks for a yes or a no, and says which (no when cancelled)", parse: func(arg string, _ json.RawMessage) (step, error) {
 		ms, title, err := deadline(arg)
 		if err != nil {

@@ -20,7 +20,7 @@ func (d usage) play(r *run) *end {
 type compact struct{ reason wire.CompactionReason }
 
 func (d compact) play(r *run) *end {
-	if e := r.halted(); e != nil {
+	if e := r.endTurn("end"); e != nil {
 		return e
 	}
 	if e := r.tell(r.s.compacted("compacted by directive", d.reason)); e != nil {

@@ -57,7 +57,7 @@ func play(t *testing.T, o Options, calls []string) string {
 	t.Helper()
 	var out string
 	synctest.Test(t, func(t *testing.T) {
-		k := &sink{begun: time.Now()}
+		k := newSink()
 		s, err := New(o).Start(context.Background(), host.StartSpec{
 			Thread: wire.ThreadID{Type: "scripted", ID: "a"}, Session: 1, Cwd: t.TempDir(),
 		}, k)
@@ -83,8 +83,15 @@ func play(t *testing.T, o Options, calls []string) string {
 		}
 		time.Sleep(time.Hour)
 		synctest.Wait()
+		if n := k.count(0); n != 0 && !strings.Contains(strings.Join(calls, "\n"), "hang") {
+			t.Errorf("%d goroutines of an idle session", n)
+		}
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
+		}
+		synctest.Wait()
+		if n := k.count(0); n != 0 {
+			t.Errorf("%d goroutines after Close", n)
 		}
 		out = strings.Join(k.take(), "\n")
 	})

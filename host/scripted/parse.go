@@ -14,13 +14,19 @@ import (
 // separator stands between two directives. Inside a directive's JSON it is text.
 const separator = " ; "
 
-// script is what the agent plays for p. first says that p is the thread's first.
-func (o *Options) script(p host.Prompt, _ bool) ([]step, error) {
-	script, err := parse(p.Text)
-	if n := len(p.Images); err == nil && n > 0 {
-		script = append(script, say{"with " + strconv.Itoa(n) + " images"})
+// script is what the agent plays for p. first says that p is its thread's first.
+func (o *Options) script(p host.Prompt, first bool) ([]step, error) {
+	script, scripted := o.Scenario.script(p.Text, first)
+	if !scripted {
+		var err error
+		if script, err = parse(p.Text); err != nil {
+			return nil, err
+		}
 	}
-	return script, err
+	if n := len(p.Images); n > 0 {
+		script = append(script[:len(script):len(script)], say{"with images: " + strconv.Itoa(n)})
+	}
+	return script, nil
 }
 
 // parse reads a prompt's text. A text without a directive is said back verbatim,

@@ -35,7 +35,6 @@ type run struct {
 	late     []*call  // those of calls whose result follows the next message's start
 	spending wire.Usage
 	spent    bool
-	leave    bool // open messages stay open when the run ends
 }
 
 // steer is a prompt that waits to be taken in.
@@ -47,6 +46,7 @@ type steer struct {
 // call is a tool call that has no complete result yet.
 type call struct {
 	id, name string
+	said     string           // its output so far
 	result   *wire.ToolResult // what a late one will say
 }
 
@@ -205,18 +205,16 @@ func (r *run) finish(e *end) {
 	for _, c := range slices.Clone(r.calls) {
 		res := c.result
 		if res == nil || e.outcome != wire.RunCompleted {
-			res = &wire.ToolResult{ToolCallID: c.id, ToolName: c.name, Text: why, Complete: true, IsError: true}
+			res = &wire.ToolResult{ToolCallID: c.id, ToolName: c.name, Text: c.said + why, Complete: true, IsError: true}
 		}
 		r.put(res)
 	}
-	if !r.leave {
-		for _, id := range r.open {
-			m := &wire.MessageEnd{MessageID: id, Role: wire.RoleAssistant, StopReason: reason, Usage: r.spend()}
-			if e.failure != nil {
-				m.Error = e.failure.Message
-			}
-			r.put(m)
+	for _, id := range r.open {
+		m := &wire.MessageEnd{MessageID: id, Role: wire.RoleAssistant, StopReason: reason, Usage: r.spend()}
+		if e.failure != nil {
+			m.Error = e.failure.Message
 		}
+		r.put(m)
 	}
 	if r.turning {
 		r.put(&wire.TurnEnd{Turn: r.turn})

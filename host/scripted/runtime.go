@@ -14,6 +14,8 @@ import (
 type Options struct {
 	Name string // as configuration says it; "" is "scripted"
 
+	Scenario *Scenario // plays its scripts for those of the prompts; nil obeys the prompts
+
 	Missing    string // the command that Available says is missing; "" is none
 	NoSteering bool   // no prompt enters a busy run
 

@@ -32,6 +32,7 @@ type session struct {
 	lastRun    chan struct{} // closed once the newest run's goroutine has ended
 	lastVerb   chan struct{} // the same of the newest verb's
 	asked      map[string]chan host.Reply
+	killed     bool
 	shell      killer // the one that runs, nil when there is none
 	model      wire.ModelState
 	mode       string
@@ -177,9 +178,11 @@ func (s *session) Kill() []wire.Process {
 		return nil
 	}
 	s.mu.Lock()
+	s.killed = true
 	sh := s.shell
 	s.mu.Unlock()
-	if !s.exit(&host.Exited{Code: -1, Signal: "killed"}) || sh == nil {
+	s.exit(&host.Exited{Code: -1, Signal: "KILL"})
+	if sh == nil {
 		return nil
 	}
 	return sh.Kill()
@@ -233,12 +236,12 @@ func (s *session) endLocked() {
 }
 
 // exit ends the session and tells e, once its goroutines have nothing more to
-// say. It says whether this was what ended it.
-func (s *session) exit(e *host.Exited) bool {
+// say. One that has ended already tells nothing.
+func (s *session) exit(e *host.Exited) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ended {
-		return false
+		return
 	}
 	s.endLocked()
 	told := make(chan struct{})
@@ -253,7 +256,6 @@ func (s *session) exit(e *host.Exited) bool {
 			_ = s.sink.Deliver(e) // the last report: nobody is left to wind down
 		}
 	})
-	return true
 }
 
 // spawn starts a counted goroutine; false says that the session is over.

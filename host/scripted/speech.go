@@ -232,7 +232,7 @@ func (d overlap) play(r *run) *end {
 
 // The least size of a piece, in bytes, and the most pieces of one text.
 const (
-	pieceSize = 12
+	pieceSize = 16
 	maxPieces = 64
 )
 

@@ -54,8 +54,10 @@ var strays = []strayKind{
 		return r.delta("the new one")
 	}},
 	{"open", "a message that is still open when the run is over", func(r *run) *end {
-		r.leave = true
-		return r.speak("left open")
+		e := r.speak("left open")
+		r.open = slices.DeleteFunc(r.open, func(id string) bool { return id == r.current })
+		r.current, r.texted = "", false
+		return e
 	}},
 	{"call", "a tool call and its result outside any message", func(r *run) *end {
 		if e := r.endMessage("end"); e != nil {

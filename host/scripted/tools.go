@@ -125,16 +125,17 @@ func (d bigtool) play(r *run) *end {
 			return e
 		}
 	}
-	return r.complete(c, shown(c.name, text[:min(len(text), maxShown)], int64(len(text))))
+	text = text[:min(len(text), maxShown)]
+	return r.complete(c, shown(c.name, text, len(text), int64(d.size)))
 }
 
-// shown is a result that shows a part of total bytes, and says so.
-func shown(name, text string, total int64) *wire.ToolResult {
+// shown is a result whose text shows n of total bytes, and says so.
+func shown(name, text string, n int, total int64) *wire.ToolResult {
 	res := &wire.ToolResult{Text: text}
-	if n := int64(len(text)); n < total {
+	if int64(n) < total {
 		res.Descriptor = &wire.Descriptor{
 			Kind: wire.FloorKind(name), Props: map[string]json.RawMessage{},
-			Truncated: &wire.Truncation{Shown: n, Total: total, Unit: wire.UnitBytes},
+			Truncated: &wire.Truncation{Shown: int64(n), Total: total, Unit: wire.UnitBytes},
 		}
 	}
 	return res
