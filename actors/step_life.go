@@ -60,6 +60,7 @@ func (s *state) loaded(in *loadedInput) {
 		}
 		s.head, s.committed = s.row.Head, s.row.Head
 		s.view.interrupted = s.row.Interrupted
+		s.row.Usage.Context = nil // of a session that is gone
 	}
 	for _, w := range in.opened.Wakes {
 		s.queue.push(queued{wake: w, durable: true})
