@@ -145,7 +145,7 @@ func TestPanickingActorIsRestartedAtOnceAndAlone(t *testing.T) {
 		if len(lines) != 1 || lines[0].Level != zapcore.ErrorLevel {
 			t.Fatalf("protoactor's announcement: %+v", lines)
 		}
-		if stack := string(lines[0].ContextMap()["stack"].(string)); !strings.Contains(stack, "strategy_test.go") {
+		if stack := lines[0].ContextMap()["stack"].(string); !strings.Contains(stack, "strategy_test.go") {
 			t.Errorf("its stack does not show the panic: %s", stack)
 		}
 	})
