@@ -143,7 +143,7 @@ func TestAbortTwiceAndAgain(t *testing.T) {
 		r := newRig(t, rigOptions{})
 		v := r.follow("scripted.a")
 		r.prompt("scripted.a", "hang")
-		saw(v, "the run", func(m *wire.MessageStart) bool { return true })
+		synctest.Wait()
 		got := make(chan wire.AbortReceipt, 5)
 		for range 5 {
 			go func() {

@@ -42,6 +42,8 @@ func send[T any](ctx context.Context, h *Host, id wire.ThreadID, make func(token
 		failure *wire.Failure
 	}
 	got := make1[answer]()
+	ctx, cancel := context.WithTimeout(ctx, h.limits.StartTimeout+2*h.limits.CallTimeout) // the longest command waits for a start and a call
+	defer cancel()
 	h.root.Send(h.registry, &ask{thread: id, make: make, done: func(v any, f *wire.Failure) { got <- answer{v, f} }})
 	select {
 	case a := <-got:
@@ -50,6 +52,8 @@ func send[T any](ctx context.Context, h *Host, id wire.ThreadID, make func(token
 		}
 		v, _ := a.value.(T)
 		return v, nil
+	case <-h.closed:
+		return zero, wire.Errorf(wire.CodeUnavailable, "the host has stopped")
 	case <-ctx.Done():
 		return zero, wire.Errorf(wire.CodeTimeout, "the thread did not answer in time")
 	}

@@ -71,7 +71,8 @@ type Host struct {
 	lingering lingering
 	snapshots chan struct{}
 	inFlight  chan struct{}
-	stopping  chan struct{}
+	stopping  chan struct{} // closed: nothing new is taken
+	closed    chan struct{} // closed: the threads are gone
 	trace     func(*thread, input, []effect) // for recorded sequences; nil but in tests
 }
 
@@ -83,7 +84,7 @@ func Start(c Config) (*Host, error) {
 	h := &Host{
 		system: c.System, journal: c.Journal, guard: c.Guard, strikes: c.Strikes, facts: c.Facts, log: c.Log,
 		limits: c.Limits.orDefault(), now: c.Now, entropy: c.Entropy, agents: map[string]Agent{},
-		directory: newDirectory(), stopping: make(chan struct{}),
+		directory: newDirectory(), stopping: make(chan struct{}), closed: make(chan struct{}),
 	}
 	for _, a := range c.Agents {
 		if !wire.ValidType(a.Name) {
@@ -141,12 +142,13 @@ func (h *Host) Drain(ctx context.Context) error {
 }
 
 // Close stops the threads and the actor system. A session that Drain did not end
-// is killed; Close waits for it until ctx ends. The journal stays open: it is the
+// is killed; Close waits for it until ctx ends. It is called once. The journal stays open: it is the
 // caller's.
 func (h *Host) Close(ctx context.Context) error {
 	h.refuseNew()
 	h.directory.close()
 	err := h.root.StopFuture(h.registry).Wait()
+	close(h.closed)
 	for _, gone := range h.lingering.all() {
 		select {
 		case <-gone:

@@ -238,8 +238,13 @@ func (s *state) abortWaiting(in *abortInput) {
 	s.endRun(wire.RunAborted, nil)
 }
 
-// noRunToStop: the run is over already, so a stop is a no-op that says so.
+// noRunToStop: the run is over already, so a stop is a no-op that says so; where
+// it was a stop that ended it, one that comes now has the same receipt.
 func (s *state) noRunToStop(in *abortInput) {
+	if s.run.stop != nil {
+		s.run.stop.waiting = append(s.run.stop.waiting, in.token)
+		return
+	}
 	s.answer(in.token, s.emptyReceipt())
 }
 
