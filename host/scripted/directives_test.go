@@ -2,6 +2,7 @@ package scripted
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -23,6 +24,44 @@ func TestDirectivesPageIsCurrent(t *testing.T) {
 	}
 	if got != string(want) {
 		t.Errorf("%s is out of date: go test ./host/scripted -update", page)
+	}
+}
+
+// Every directive, and every stray word, is played by some golden; the shell,
+// which is no matter of virtual time, has tests of its own.
+func TestEveryDirectiveHasAGolden(t *testing.T) {
+	files, err := filepath.Glob(goldens + "/*.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	played := map[string]bool{"sh": true, "ask": true}
+	for _, file := range files {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		calls, _, _ := strings.Cut(string(b), "\n\n")
+		for call := range strings.Lines(calls) {
+			_, text, ok := strings.Cut(call, " prompt ")
+			for piece := range strings.SplitSeq(strings.TrimSpace(text), separator) {
+				if d, arg, found := lookUp(piece); ok && found {
+					played[d.word] = true
+					if d.word == "stray" {
+						played["stray:"+arg] = true
+					}
+				}
+			}
+		}
+	}
+	for i := range directives {
+		if w := directives[i].word; !played[w] {
+			t.Errorf("no golden plays %s", w)
+		}
+	}
+	for _, w := range strayWords() {
+		if !played["stray:"+w] {
+			t.Errorf("no golden plays stray:%s", w)
+		}
 	}
 }
 

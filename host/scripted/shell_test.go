@@ -64,6 +64,7 @@ func TestShell(t *testing.T) {
 		"a background process": {`sleep 60 & echo gone`, "gone\n", false},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			k, _ := startShell(t, c.command)
 			k.await(t, "end of the run", over)
 			res := isResult(k.await(t, "result", complete))
