@@ -71,8 +71,8 @@ type Host struct {
 	lingering lingering
 	snapshots chan struct{}
 	inFlight  chan struct{}
-	stopping  chan struct{} // closed: nothing new is taken
-	closed    chan struct{} // closed: the threads are gone
+	stopping  chan struct{}                  // closed: nothing new is taken
+	closed    chan struct{}                  // closed: the threads are gone
 	trace     func(*thread, input, []effect) // for recorded sequences; nil but in tests
 }
 

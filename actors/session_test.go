@@ -220,7 +220,7 @@ func TestAPanicSettlesTheRunOnceAndTheThreadIsRebuilt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, rigOptions{})
 		v := r.follow("scripted.a")
-		r.prompt("scripted.a", "say:before it ; panic")
+		r.prompt("scripted.a", "say:before it ; wait:10 ; panic")
 		r.prompt("scripted.a", "say:waited")
 		synctest.Wait()
 		v.mu.Lock()
