@@ -164,22 +164,22 @@ var directives = []directive{
 	}},
 }
 
-func text(make func(string) step) func(string, json.RawMessage) (step, error) {
-	return func(arg string, _ json.RawMessage) (step, error) { return make(arg), nil }
+func text(build func(string) step) func(string, json.RawMessage) (step, error) {
+	return func(arg string, _ json.RawMessage) (step, error) { return build(arg), nil }
 }
 
-func count(least, most int64, make func(int) step) func(string, json.RawMessage) (step, error) {
+func count(least, most int64, build func(int) step) func(string, json.RawMessage) (step, error) {
 	return func(arg string, _ json.RawMessage) (step, error) {
 		n, err := whole(arg, least, most)
 		if err != nil {
 			return nil, err
 		}
-		return make(int(n)), nil
+		return build(int(n)), nil
 	}
 }
 
-func asking(make func(string) ask) func(string, json.RawMessage) (step, error) {
-	return func(arg string, _ json.RawMessage) (step, error) { return question(make(arg)) }
+func asking(build func(string) ask) func(string, json.RawMessage) (step, error) {
+	return func(arg string, _ json.RawMessage) (step, error) { return question(build(arg)) }
 }
 
 func only(st step) func(string, json.RawMessage) (step, error) {

@@ -39,7 +39,7 @@ type Options struct {
 
 const defaultStopGrace = 2 * time.Second
 
-type runtime struct{ o Options }
+type embedded struct{ o Options }
 
 // New is a runtime that plays o.
 func New(o Options) host.Runtime {
@@ -49,21 +49,21 @@ func New(o Options) host.Runtime {
 	if o.StopGrace <= 0 {
 		o.StopGrace = defaultStopGrace
 	}
-	return &runtime{o}
+	return &embedded{o}
 }
 
 // Name is the configured name.
-func (r *runtime) Name() string { return r.o.Name }
+func (r *embedded) Name() string { return r.o.Name }
 
 // Capabilities is everything but a login.
-func (r *runtime) Capabilities() wire.Capabilities {
+func (r *embedded) Capabilities() wire.Capabilities {
 	return wire.Capabilities{
 		Steer: !r.o.NoSteering, Resume: true, Images: true, Dialogs: true, Modes: true, Models: true, Compact: true,
 	}
 }
 
 // Available is nil, or command-missing where the options say so.
-func (r *runtime) Available() error {
+func (r *embedded) Available() error {
 	if r.o.Missing != "" {
 		return wire.Errorf(wire.CodeCommandMissing, "the command %q is not on this machine", r.o.Missing)
 	}
@@ -73,7 +73,7 @@ func (r *runtime) Available() error {
 // Start brings a session up: it tells the model and the permission mode, then
 // what Options.OnStart holds, and comes back. A session has no memory, so that
 // resuming one keeps its id and nothing else.
-func (r *runtime) Start(ctx context.Context, spec host.StartSpec, sink host.Sink) (host.Session, error) {
+func (r *embedded) Start(ctx context.Context, spec host.StartSpec, sink host.Sink) (host.Session, error) {
 	if r.o.StartPanics {
 		panic("the scripted start panics, as it was told to")
 	}
@@ -86,10 +86,13 @@ func (r *runtime) Start(ctx context.Context, spec host.StartSpec, sink host.Sink
 	s := newSession(r.o, spec, sink)
 	said := []wire.Observation{s.modelTold(), s.modeTold()}
 	for i, o := range r.o.OnStart {
-		if q, ok := o.(*wire.ExtensionUIRequest); ok && q.ID == "" {
-			named := *q
-			named.ID = fmt.Sprintf("s%d-start%d", spec.Session, i+1)
-			o = &named
+		if q, ok := o.(*wire.ExtensionUIRequest); ok {
+			tagged := *q
+			tagged.Origin = wire.OriginSessionStart
+			if q.ID == "" {
+				tagged.ID = fmt.Sprintf("s%d-start%d", spec.Session, i+1)
+			}
+			o = &tagged
 		}
 		said = append(said, o)
 	}
