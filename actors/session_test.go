@@ -222,7 +222,7 @@ func TestAPanicSettlesTheRunOnceAndTheThreadIsRebuilt(t *testing.T) {
 		v := r.follow("scripted.a")
 		r.prompt("scripted.a", "say:before it ; wait:10 ; panic")
 		r.prompt("scripted.a", "say:waited")
-		synctest.Wait()
+		wait(20)
 		v.mu.Lock()
 		if v.err == nil {
 			t.Error("the follow of the old incarnation goes on")
