@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/troupe-run/troupe/host"
+	"github.com/troupe-run/troupe/host/hosttest"
 	"github.com/troupe-run/troupe/wire"
 )
 
@@ -38,7 +39,11 @@ func TestGoldens(t *testing.T) {
 			}
 			calls, _, _ := strings.Cut(string(b), "\n\n")
 			calls = strings.TrimSpace(calls)
-			got := calls + "\n\n" + play(t, Options{}, strings.Split(calls, "\n")) + "\n"
+			said, reports := play(t, Options{}, strings.Split(calls, "\n"))
+			got := calls + "\n\n" + said + "\n"
+			if err := hosttest.Check(reports); err != nil && !misbehaves(calls) {
+				t.Error(err)
+			}
 			if *update {
 				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
 					t.Fatal(err)
@@ -52,10 +57,14 @@ func TestGoldens(t *testing.T) {
 	}
 }
 
+// misbehaves says that a golden breaks the contract of a session on purpose.
+func misbehaves(calls string) bool {
+	return strings.Contains(calls, "stray:") || strings.Contains(calls, "panic")
+}
+
 // play makes the calls in a bubble of virtual time and gives what was reported.
-func play(t *testing.T, o Options, calls []string) string {
+func play(t *testing.T, o Options, calls []string) (out string, reports []host.Report) {
 	t.Helper()
-	var out string
 	synctest.Test(t, func(t *testing.T) {
 		k := newSink()
 		s, err := New(o).Start(context.Background(), host.StartSpec{
@@ -93,9 +102,9 @@ func play(t *testing.T, o Options, calls []string) string {
 		if n := k.count(0); n != 0 {
 			t.Errorf("%d goroutines after Close", n)
 		}
-		out = strings.Join(k.take(), "\n")
+		out, reports = strings.Join(k.take(), "\n"), k.all()
 	})
-	return out
+	return out, reports
 }
 
 func do(s host.Session, run *uint64, line string) error {

@@ -77,7 +77,11 @@ func (r *embedded) Start(ctx context.Context, spec host.StartSpec, sink host.Sin
 	if r.o.StartPanics {
 		panic("the scripted start panics, as it was told to")
 	}
-	if err := wait(ctx, r.o.StartDelay); err != nil {
+	err := wait(ctx, r.o.StartDelay)
+	if err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
 		return nil, wire.Errorf(wire.CodeStartFailed, "the start was given up: %v", err)
 	}
 	if r.o.StartFailure != nil {
@@ -96,7 +100,7 @@ func (r *embedded) Start(ctx context.Context, spec host.StartSpec, sink host.Sin
 		}
 		said = append(said, o)
 	}
-	if err := s.announce(ctx, said...); err != nil {
+	if err = s.announce(ctx, said...); err != nil {
 		_ = s.Close()
 		return nil, wire.Errorf(wire.CodeStartFailed, "the start was given up: %v", err)
 	}
