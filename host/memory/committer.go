@@ -70,8 +70,8 @@ func (j *Journal) acknowledge(acks []ack) {
 }
 
 // maxUnborn bounds how many threads that were never committed are fenced one by
-// one. Beyond it all of them are fenced at once, and must open again to write.
-const maxUnborn = 64 << 10
+// one. Beyond it all of them are fenced off at once, and must open again to write.
+const maxUnborn = 16 << 10
 
 func (j *Journal) open(id wire.ThreadID) host.Opened {
 	j.mu.Lock()
@@ -83,7 +83,6 @@ func (j *Journal) open(id wire.ThreadID) host.Opened {
 	}
 	if len(j.unborn) >= maxUnborn {
 		clear(j.unborn)
-		j.floor = j.epoch - 1
 	}
 	j.unborn[id] = &fence{epoch: j.epoch}
 	return host.Opened{Epoch: j.epoch}

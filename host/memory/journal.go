@@ -51,7 +51,6 @@ type Journal struct {
 	mu      sync.RWMutex
 	threads map[wire.ThreadID]*thread
 	unborn  map[wire.ThreadID]*fence // opened, never committed
-	floor   uint64                   // the newest epoch whose unborn fence was forgotten
 	epoch   uint64                   // the newest given
 	index   []*thread                // of the catalog, newest last
 	types   map[string][]string      // by bare id, sorted
