@@ -33,7 +33,7 @@ type session struct {
 	lastVerb   chan struct{} // the same of the newest verb's
 	asked      map[string]chan host.Reply
 	killed     bool
-	shell      killer // the one that runs, nil when there is none
+	shell      *heldShell // the one that runs or starts, nil when there is none
 	model      wire.ModelState
 	mode       string
 	usage      wire.SessionUsage
@@ -42,12 +42,12 @@ type session struct {
 	counts [numCounters]int // of the run's goroutine, one at a time
 }
 
-// killer is a process tree that can be ended at once.
-type killer interface{ Kill() []wire.Process }
-
-// closeMargin is how long beyond a shell's grace Close and Exited wait for
-// goroutines that are still in Deliver.
-const closeMargin = time.Second
+// How long Close and Exited wait for goroutines that are still in Deliver, and
+// how much longer where a shell has to be ended, beside its grace.
+const (
+	closeMargin = time.Second
+	shellMargin = shellStarts + 5*time.Second
+)
 
 var errGone = &wire.Failure{Code: wire.CodeUnavailable, Message: "the session is gone"}
 
@@ -185,7 +185,7 @@ func (s *session) Kill() []wire.Process {
 	if sh == nil {
 		return nil
 	}
-	return sh.Kill()
+	return sh.kill()
 }
 
 // Close ends the session: its run is given up without a word, its shell stopped.
@@ -199,12 +199,12 @@ func (s *session) Close() error {
 	s.closing = make(chan struct{})
 	defer close(s.closing)
 	s.endLocked()
-	exiting := s.exiting
+	exiting, bound := s.exiting, s.boundLocked()
 	s.mu.Unlock()
 	if s.o.CloseDelay > 0 {
 		time.Sleep(s.o.CloseDelay)
 	}
-	s.awaitQuiet(s.o.StopGrace + closeMargin)
+	s.awaitQuiet(bound)
 	if exiting != nil {
 		within(exiting, closeMargin)
 	}
@@ -235,6 +235,13 @@ func (s *session) endLocked() {
 	}
 }
 
+func (s *session) boundLocked() time.Duration {
+	if s.shell == nil {
+		return closeMargin
+	}
+	return closeMargin + s.o.StopGrace + shellMargin
+}
+
 // exit ends the session and tells e, once its goroutines have nothing more to
 // say. One that has ended already tells nothing.
 func (s *session) exit(e *host.Exited) {
@@ -246,9 +253,10 @@ func (s *session) exit(e *host.Exited) {
 	s.endLocked()
 	told := make(chan struct{})
 	s.exiting = told
+	bound := s.boundLocked()
 	s.sink.Go("scripted exit", func() {
 		defer close(told)
-		s.awaitQuiet(s.o.StopGrace + closeMargin)
+		s.awaitQuiet(bound)
 		s.mu.Lock()
 		closing := s.closing != nil
 		s.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 
 const (
 	shellName   = "sh"
-	shellStarts = 10 * time.Second
+	shellStarts = 5 * time.Second
 )
 
 // shell is a real shell in the thread's folder, its errors among its output.
@@ -36,14 +36,12 @@ func (d shell) play(r *run) *end {
 		}
 		return r.complete(c, &wire.ToolResult{Text: wire.AsFailure(err).Message, IsError: true})
 	}
-	defer func() {
-		r.s.holdShell(nil)
-		_ = p.Close()
-	}()
+	defer func() { _ = p.Close() }()
+	defer r.s.dropShell()
 	var out output
 	if e := r.follow(c, p, &out); e != nil {
 		c.said = out.text()
-		p.Stop(r.s.holdShell(p))
+		p.Stop(r.s.shellGrace())
 		return e
 	}
 	res := shown(shellName, out.text(), len(out.end()), out.total)
@@ -61,38 +59,64 @@ func exitText(x proc.Exit) string {
 	return fmt.Sprintf("exit status %d", x.Code)
 }
 
-// startShell starts the shell; a stop ends the attempt.
+// heldShell is the session's shell, from before its start: Kill waits until it is
+// there, or it would leave behind one that is just coming up.
+type heldShell struct {
+	ready chan struct{}
+	p     *proc.Process // nil when it did not start
+}
+
+func (h *heldShell) kill() []wire.Process {
+	if <-h.ready; h.p == nil {
+		return nil
+	}
+	return h.p.Kill()
+}
+
+// startShell starts the shell, unless the session has ended. A stop waits for the
+// start, which is short, and then ends what came up.
 func (r *run) startShell(command string) (*proc.Process, error) {
+	h := &heldShell{ready: make(chan struct{})}
+	if !r.s.holdShell(h) {
+		return nil, errGone
+	}
+	defer close(h.ready)
 	ctx, cancel := context.WithTimeout(context.Background(), shellStarts)
 	defer cancel()
-	r.s.spawn("scripted shell start", func() {
-		select {
-		case <-r.stop:
-		case <-r.s.dead:
-		case <-ctx.Done():
-		}
-		cancel()
-	})
 	p, err := proc.Start(ctx, proc.Command{
 		Args: []string{shellName, "-c", "exec 2>&1\n" + command},
 		Dir:  r.s.spec.Cwd, Env: proc.Environment(nil), Grace: r.s.o.StopGrace, Go: r.s.sink.Go,
 	})
 	if err != nil {
+		r.s.dropShell()
 		return nil, err
 	}
-	r.s.holdShell(p)
+	h.p = p
 	_ = p.CloseStdin() // a shell that went at once has none
 	return p, nil
 }
 
-// holdShell is where Kill finds the shell. It gives the grace that a stop has
-// now: none once the session was killed.
-func (s *session) holdShell(p *proc.Process) time.Duration {
+func (s *session) holdShell(h *heldShell) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.shell = nil; p != nil {
-		s.shell = p
+	if s.ended {
+		return false
 	}
+	s.shell = h
+	return true
+}
+
+func (s *session) dropShell() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.shell = nil
+}
+
+// shellGrace is what a stop gives the shell now: nothing once the session was
+// killed.
+func (s *session) shellGrace() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.killed {
 		return 0
 	}
