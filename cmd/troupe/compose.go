@@ -1,9 +1,10 @@
 package main
 
 import (
-	"context"
+	"fmt"
 	"log/slog"
 	"net"
+	"os"
 	"os/exec"
 	"sync/atomic"
 	"time"
@@ -12,28 +13,28 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/troupe-run/troupe/actors"
+	"github.com/troupe-run/troupe/api"
 	"github.com/troupe-run/troupe/host"
 	"github.com/troupe-run/troupe/host/memory"
 	"github.com/troupe-run/troupe/host/scripted"
 	"github.com/troupe-run/troupe/supervision"
+	"github.com/troupe-run/troupe/wire"
 )
-
-// server is the HTTP surface.
-type server interface {
-	Serve(ln net.Listener) error
-	Shutdown(ctx context.Context) error
-}
 
 // parts is the program put together.
 type parts struct {
 	ready   *atomic.Bool
 	journal host.Journal
 	threads *actors.Host
-	server  server
+	server  *api.Server
 }
 
 // compose puts the program together. addr is where it will be reached.
 func compose(cfg *config, addr net.Addr, guard *supervision.Guard, publish func(supervision.Fact), log *zap.Logger) (*parts, error) {
+	agents, err := agentsOf(cfg)
+	if err != nil {
+		return nil, err
+	}
 	journal := memory.New(memory.Options{})
 	restarts := supervision.NewPolicy(supervision.RestartLimits())
 	strategy := supervision.NewStrategy(restarts, publish, time.Now)
@@ -41,39 +42,76 @@ func compose(cfg *config, addr net.Addr, guard *supervision.Guard, publish func(
 	threads, err := actors.Start(actors.Config{
 		System:   system,
 		Journal:  journal,
-		Agents:   agentsOf(cfg),
+		Agents:   agents,
 		Guard:    guard.Go,
 		Strategy: strategy,
 		Strikes:  sessionStrikes{supervision.NewPolicy(supervision.SessionLimits())},
 		Facts:    threadFacts(publish),
 		Log:      log,
+		Limits:   actors.Limits{IdleSession: cfg.SessionIdle},
 	})
 	if err != nil {
 		_ = journal.Close() // nothing was accepted
 		return nil, err
 	}
 	ready := &atomic.Bool{}
-	return &parts{ready: ready, journal: journal, threads: threads, server: newServer(addr, threadsPort{threads.Threads()}, ready, guard, log)}, nil
+	server := api.New(api.Config{
+		Threads: threadsPort{threads.Threads()},
+		Listen:  addr.String(),
+		Version: version(),
+		Log:     log,
+		Ready:   ready.Load,
+		Go:      func(name string, fn func()) { guard.Go(name, nil, fn) },
+		Panicked: func(where string, value any, stack []byte) {
+			publish(&supervision.GoroutinePanicked{Where: where, Reason: supervision.Redact(value), Stack: stack})
+		},
+	})
+	return &parts{ready: ready, journal: journal, threads: threads, server: server}, nil
 }
 
 // agentsOf are the agents of the configuration, each with its runtime.
-func agentsOf(cfg *config) []actors.Agent {
+func agentsOf(cfg *config) ([]actors.Agent, error) {
 	var out []actors.Agent
 	for _, name := range cfg.agentNames() {
 		a := cfg.Agents[name]
-		out = append(out, actors.Agent{Name: name, Runtime: runtimeOf(cfg, name, a), Cwd: a.Cwd, Default: name == cfg.Default})
+		runtime, err := runtimeOf(cfg, name, a)
+		if err != nil {
+			return nil, usageError{fmt.Errorf("agents: %s: %w", name, err)}
+		}
+		out = append(out, actors.Agent{Name: name, Runtime: runtime, Cwd: a.Cwd, Default: name == cfg.Default})
 	}
-	return out
+	return out, nil
 }
 
 // runtimeOf is the runtime of one agent; the configuration was checked.
-func runtimeOf(cfg *config, name string, a agentConfig) host.Runtime {
-	switch a.Runtime {
-	case runtimePi:
-		return newPi(cfg, name, a)
+func runtimeOf(cfg *config, name string, a agentConfig) (host.Runtime, error) {
+	switch {
+	case a.Runtime == runtimePi:
+		return newPi(cfg, name, a), nil
+	case a.Scenario != "":
+		scenario, err := readScenario(a.Scenario, name)
+		if err != nil {
+			return nil, err
+		}
+		return scripted.New(scripted.Options{Scenario: scenario}), nil
 	default:
-		return scripted.New(scripted.Options{})
+		return scripted.New(scripted.Options{}), nil
 	}
+}
+
+func readScenario(file, name string) (*scripted.Scenario, error) {
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	all, err := scripted.ParseScenarios(b)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %s", file, wire.AsFailure(err).Message)
+	}
+	if all[name] == nil {
+		return nil, fmt.Errorf("%s holds no scenario of that name", file)
+	}
+	return all[name], nil
 }
 
 // onPath says whether the runtime's own command is on this machine.

@@ -3,36 +3,39 @@ package main
 import (
 	"errors"
 	"io/fs"
-	"net"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/goccy/go-yaml"
 	"go.uber.org/zap/zapcore"
 
+	"github.com/troupe-run/troupe/api"
 	"github.com/troupe-run/troupe/wire"
 )
 
 // config is everything `troupe serve` is told, by the file, the environment and
 // the flags; the latter win.
 type config struct {
-	Listen   string                 `yaml:"listen"`   // host:port, loopback
-	Data     string                 `yaml:"data"`     // the folder for what is kept
-	LogLevel string                 `yaml:"logLevel"` // trace, debug, info, warn or error
-	Default  string                 `yaml:"default"`  // an agent's name
-	Agents   map[string]agentConfig `yaml:"agents"`
+	Listen      string                 `yaml:"listen"`      // host:port, loopback
+	Data        string                 `yaml:"data"`        // the folder for what is kept
+	LogLevel    string                 `yaml:"logLevel"`    // trace, debug, info, warn or error
+	SessionIdle time.Duration          `yaml:"sessionIdle"` // after which an idle session is ended; 0 is 15 m
+	Default     string                 `yaml:"default"`     // an agent's name
+	Agents      map[string]agentConfig `yaml:"agents"`
 }
 
 // agentConfig is one agent: a runtime and what it is started with.
 type agentConfig struct {
-	Runtime string            `yaml:"runtime"`
-	Command []string          `yaml:"command"` // the agent's own command and its first arguments
-	Model   string            `yaml:"model"`
-	Cwd     string            `yaml:"cwd"` // the folder of threads that name none
-	Env     map[string]string `yaml:"env"` // beside the allow-list
+	Runtime  string            `yaml:"runtime"`
+	Command  []string          `yaml:"command"` // the agent's own command and its first arguments
+	Model    string            `yaml:"model"`
+	Scenario string            `yaml:"scenario"` // scripted: a file with a scenario of the agent's name
+	Cwd      string            `yaml:"cwd"`      // the folder of threads that name none; the server's own by default
+	Env      map[string]string `yaml:"env"`      // beside the allow-list
 }
 
 const defaultListen = "127.0.0.1:4777"
@@ -77,11 +80,18 @@ func loadConfig(fl flagValues, env func(string) string, found func(runtime strin
 		cfg.Data = dir
 	}
 	cfg.Data = expand(cfg.Data, env)
+	discover(cfg, found)
+	here, err := os.Getwd()
+	if err != nil {
+		return nil, err
+	}
 	for name, a := range cfg.Agents {
-		a.Cwd = expand(a.Cwd, env)
+		if a.Cwd = expand(a.Cwd, env); a.Cwd == "" {
+			a.Cwd = here
+		}
+		a.Scenario = expand(a.Scenario, env)
 		cfg.Agents[name] = a
 	}
-	discover(cfg, found)
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
@@ -149,11 +159,14 @@ func discover(cfg *config, found func(runtime string) bool) {
 
 // check says what is wrong with the configuration.
 func (cfg *config) check() error {
-	if err := loopback(cfg.Listen); err != nil {
-		return err
+	if err := api.CheckListen(cfg.Listen, false); err != nil {
+		return usageError{errors.New(wire.AsFailure(err).Message)}
 	}
 	if _, err := logLevel(cfg.LogLevel); err != nil {
 		return err
+	}
+	if cfg.SessionIdle < 0 {
+		return usagef("sessionIdle: %s: want a duration like 15m", cfg.SessionIdle)
 	}
 	if _, ok := cfg.Agents[cfg.Default]; !ok {
 		return usagef("default: %s is no agent of the configuration", plain(cfg.Default))
@@ -165,9 +178,12 @@ func (cfg *config) check() error {
 		}
 		switch a.Runtime {
 		case runtimePi:
+			if a.Scenario != "" {
+				return usagef("agents: %s: only the scripted runtime plays a scenario", name)
+			}
 		case runtimeScripted:
 			if len(a.Command) > 0 || a.Model != "" || len(a.Env) > 0 {
-				return usagef("agents: %s: the scripted runtime takes only cwd", name)
+				return usagef("agents: %s: the scripted runtime takes only cwd and scenario", name)
 			}
 		case "":
 			return usagef("agents: %s: no runtime", name)
@@ -193,18 +209,6 @@ func (cfg *config) agentNames() []string {
 	}
 	slices.Sort(names)
 	return names
-}
-
-// loopback refuses an address that others could reach.
-func loopback(addr string) error {
-	host, _, err := net.SplitHostPort(addr)
-	if err != nil {
-		return usagef("listen: %s: want host:port", plain(addr))
-	}
-	if ip := net.ParseIP(host); host == "localhost" || ip != nil && ip.IsLoopback() {
-		return nil
-	}
-	return usagef("listen: %s is not a loopback address, and no key protects it", plain(addr))
 }
 
 // levelTrace is below zap's own: payloads are logged there alone.

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 func nothing(string) bool    { return false }
@@ -43,14 +44,14 @@ func TestARealAgentOnPathIsTheDefault(t *testing.T) {
 func TestFlagsWinOverEnvironmentOverFile(t *testing.T) {
 	home := t.TempDir()
 	file := filepath.Join(home, "troupe.yaml")
-	if err := writeFile(file, "listen: 127.0.0.1:1\ndata: ~/d\nlogLevel: warn\ndefault: helper\nagents:\n  helper: {runtime: pi, command: [my-pi], model: a/b, cwd: ~/src, env: {K: v}}\n"); err != nil {
+	if err := writeFile(file, "listen: 127.0.0.1:1\ndata: ~/d\nlogLevel: warn\nsessionIdle: 90s\ndefault: helper\nagents:\n  helper: {runtime: pi, command: [my-pi], model: a/b, cwd: ~/src, env: {K: v}}\n"); err != nil {
 		t.Fatal(err)
 	}
 	cfg, err := loadConfig(flagValues{file: file, listen: "127.0.0.1:3"}, environment(home, "TROUPE_LISTEN", "127.0.0.1:2", "TROUPE_LOG_LEVEL", "debug"), nothing)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if cfg.Agents["helper"].Cwd != home+"/src" || cfg.Listen != "127.0.0.1:3" || cfg.LogLevel != "debug" || cfg.Data != home+"/d" || cfg.Default != "helper" || cfg.Agents["helper"].Command[0] != "my-pi" {
+	if cfg.Agents["helper"].Cwd != home+"/src" || cfg.Listen != "127.0.0.1:3" || cfg.LogLevel != "debug" || cfg.SessionIdle != 90*time.Second || cfg.Data != home+"/d" || cfg.Default != "helper" || cfg.Agents["helper"].Command[0] != "my-pi" {
 		t.Errorf("%+v", cfg)
 	}
 	cfg, err = loadConfig(flagValues{}, environment(home, "TROUPE_CONFIG", file, "TROUPE_DEFAULT", "scripted"), nothing)
@@ -87,6 +88,9 @@ func TestBadConfigurationIsNamed(t *testing.T) {
 		"default: nobody\n":                                 {"nobody"},
 		"agents: {a: {runtime: quantum}}\n":                 {"quantum", "scripted, pi"},
 		"agents: {a: {runtime: pi, cwd: x}}\n":              {"cwd"},
+		"sessionIdle: soon\n":                               {"soon"},
+		"sessionIdle: -1s\n":                                {"sessionIdle"},
+		"agents: {a: {runtime: pi, scenario: x}}\n":         {"scenario"},
 		"agents: {a: {}}\n":                                 {"no runtime"},
 		"agents: {A.b: {runtime: scripted}}\n":              {"A.b"},
 		"agents: {a: {runtime: scripted, command: [x]}}\n":  {"only cwd"},

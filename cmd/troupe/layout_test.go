@@ -93,9 +93,11 @@ var vendorHomes = map[string]bool{"host/pi": true, "host/acp": true, "host/claud
 
 // goStatements are the folders where a goroutine may start by the bare statement.
 var goStatements = map[string]string{
-	"supervision": "the guard is here",
-	"host/proc":   "a reaper is a process of its own, with no thread to tell of a panic",
-	"host/memory": "the committer is the journal's own and outlives every thread",
+	"supervision":   "the guard is here",
+	"host/proc":     "a reaper is a process of its own, with no thread to tell of a panic",
+	"host/memory":   "the committer is the journal's own and outlives every thread",
+	"host/hosttest": "test support",
+	"api":           "the default of Config.Go, which recovers by itself",
 }
 
 const maxLines = 500

@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"sync"
 	"syscall"
 	"time"
 
@@ -105,14 +106,15 @@ func (p *program) run(ctx context.Context) error {
 	if err := os.MkdirAll(p.cfg.Data, 0o700); err != nil {
 		return fmt.Errorf("the data folder: %w", err)
 	}
-	ln, err := net.Listen("tcp", p.cfg.Listen)
+	tcp, err := net.Listen("tcp", p.cfg.Listen)
 	if err != nil {
 		return listenError(p.cfg.Listen, err)
 	}
+	ln := &onceListener{Listener: tcp}
 	guard := supervision.NewGuard(facts.Publish)
 	parts, err := compose(p.cfg, ln.Addr(), guard, facts.Publish, p.log)
 	if err != nil {
-		ln.Close()
+		_ = ln.Close() // the error that follows says more
 		return err
 	}
 	g := &supervision.Group{Signals: p.signals, Exit: p.exit, Publish: facts.Publish, Guard: guard}
@@ -123,9 +125,9 @@ func (p *program) run(ctx context.Context) error {
 		parts.ready.Store(false)
 		return nil
 	}})
-	// A hijacked stream is not the server's any more: followers are closed before
-	// it waits for its connections.
-	g.Stop(supervision.Step{Name: "stop accepting", Timeout: stopAccepting, Run: func(context.Context) error { return ignoreClosed(ln.Close()) }})
+	// The requests under way are waited for once the runs are over: an abort answers
+	// when its run has settled.
+	g.Stop(supervision.Step{Name: "stop accepting", Timeout: stopAccepting, Run: func(context.Context) error { return ln.Close() }})
 	g.Stop(supervision.Step{Name: "close followers", Timeout: stopFollowers, Run: parts.threads.CloseFollowers})
 	g.Stop(supervision.Step{Name: "drain runs", Timeout: stopRuns, Run: parts.threads.Drain})
 	g.Stop(supervision.Step{Name: "shut down http", Timeout: stopAccepting, Run: parts.server.Shutdown})
@@ -144,11 +146,17 @@ func (p *program) run(ctx context.Context) error {
 	return g.Run()
 }
 
-func ignoreClosed(err error) error {
-	if errors.Is(err, net.ErrClosed) {
-		return nil
-	}
-	return err
+// onceListener is closed by the stop step and again by the server.
+type onceListener struct {
+	net.Listener
+	once sync.Once
+	err  error
+}
+
+// Close answers every call what the first one did.
+func (l *onceListener) Close() error {
+	l.once.Do(func() { l.err = l.Listener.Close() })
+	return l.err
 }
 
 func listenError(addr string, err error) error {

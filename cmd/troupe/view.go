@@ -143,16 +143,16 @@ func (v *view) snapshot(s *wire.Snapshot) {
 		v.dialog(d.ID, d.Dialog)
 	}
 	if s.Interrupted != nil && !s.Busy {
-		v.line(v.st.yellow(fmt.Sprintf("── the last run was %s", interruptedWord(s.Interrupted.Reason))))
+		v.line(v.st.yellow("── the last run " + endWord(s.Interrupted.Reason)))
 	}
 	if s.Login != nil {
 		v.line(v.st.yellow("── a login with " + plain(s.Login.Provider) + " is waiting"))
 	}
 }
 
-func interruptedWord(o wire.RunOutcome) string {
-	if o == wire.RunFailed {
-		return "one that failed"
+func endWord(o wire.RunOutcome) string {
+	if o == wire.RunAborted {
+		return "was aborted"
 	}
 	return plain(string(o))
 }
