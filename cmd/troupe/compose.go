@@ -87,7 +87,7 @@ func agentsOf(cfg *config) ([]actors.Agent, error) {
 func runtimeOf(cfg *config, name string, a agentConfig) (host.Runtime, error) {
 	switch {
 	case a.Runtime == runtimePi:
-		return newPi(cfg, name, a), nil
+		return newPi(a), nil
 	case a.Scenario != "":
 		scenario, err := readScenario(a.Scenario, name)
 		if err != nil {
