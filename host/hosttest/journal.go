@@ -304,7 +304,8 @@ func refusalBreaksEpoch(t *testing.T, j host.Journal) {
 		isFailure(t, "commit", r.wait(t), wire.CodeConflict)
 	}
 	unchanged(t, j, w, 0, 1)
-	write(t, j, "a", "x").commit(write(t, j, "a", "x").batch(1))
+	next := write(t, j, "a", "x")
+	next.commit(next.batch(1))
 }
 
 func openIsBehind(t *testing.T, j host.Journal) {

@@ -249,18 +249,23 @@ func (s *session) Compact(ctx context.Context, instructions string) error {
 		bounded, cancel := context.WithTimeout(context.Background(), compactTimeout)
 		defer cancel()
 		_, err := s.ask(bounded, command)
+		answer <- err
 		s.mu.Lock()
 		s.compacting(false)
 		s.mu.Unlock()
-		answer <- err
 	})
 	early := time.NewTimer(compactEarly)
 	defer early.Stop()
 	select {
 	case err := <-answer:
 		return err
-	case <-idle:
-		return nil
+	case <-idle: // over; where it was refused the answer is there
+		select {
+		case err := <-answer:
+			return err
+		default:
+			return nil
+		}
 	case <-early.C:
 		return nil
 	case <-ctx.Done():

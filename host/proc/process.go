@@ -172,9 +172,14 @@ func (p *Process) begin(ctx context.Context, path string) error {
 		Path: []byte(path), Args: toBytes(p.command.Args), Env: toBytes(append(env, p.mark)),
 		Dir: []byte(p.command.Dir), Grace: p.command.Grace,
 	}
-	release := context.AfterFunc(ctx, func() { _ = p.orders.SetWriteDeadline(time.Unix(1, 0)) })
+	expired := make(chan struct{})
+	release := context.AfterFunc(ctx, func() {
+		_ = p.orders.SetWriteDeadline(time.Unix(1, 0))
+		close(expired)
+	})
 	_, err := p.orders.Write(line(order{Spec: s}))
 	if !release() {
+		<-expired
 		err = ctx.Err()
 	}
 	if err != nil {
@@ -336,5 +341,7 @@ func (p *Process) order(o order) {
 	p.ordering.Lock()
 	defer p.ordering.Unlock()
 	_ = p.orders.SetWriteDeadline(time.Now().Add(time.Second))
-	_, _ = p.orders.Write(line(o)) // a reaper that is gone needs no order
+	if _, err := p.orders.Write(line(o)); err != nil {
+		_ = p.orders.Close() // the end of the pipe says it too
+	}
 }
