@@ -298,7 +298,7 @@ func (s *Sink) Story() string {
 
 func tell(r host.Report) string {
 	const most = 300
-	text := ""
+	var text string
 	switch r := r.(type) {
 	case *host.Observed:
 		js, err := wire.EncodeObservation(r.Observation)

@@ -2,6 +2,8 @@ package pi
 
 import (
 	"encoding/json"
+	"errors"
+	"io"
 	"strings"
 )
 
@@ -212,8 +214,11 @@ func (o *orderedStrings) UnmarshalJSON(b []byte) error {
 	key := true
 	for {
 		t, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
 		if err != nil {
-			return nil // the end, or no object: what was read stands
+			return err
 		}
 		switch t := t.(type) {
 		case json.Delim:

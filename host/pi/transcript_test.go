@@ -61,7 +61,6 @@ func recordings(t testing.TB) []string {
 type player struct {
 	m      *mapper
 	origin wire.Origin
-	prompt string
 }
 
 func newPlayer() *player { return &player{m: newMapper(1), origin: wire.OriginSessionStart} }

@@ -370,7 +370,7 @@ func TestOptions(t *testing.T) {
 		}
 
 		var heard []host.Reply
-		s, k, err = start(t, ctx, Options{
+		s, _, err = start(t, ctx, Options{
 			PromptDelay: time.Second, OnAnswer: func(r host.Reply) { heard = append(heard, r) },
 		})
 		if err != nil {
@@ -389,7 +389,7 @@ func TestOptions(t *testing.T) {
 		}
 		_ = s.Close()
 
-		s, k, err = start(t, ctx, Options{PromptFailure: wire.Errorf(wire.CodeInternal, "no")})
+		s, _, err = start(t, ctx, Options{PromptFailure: wire.Errorf(wire.CodeInternal, "no")})
 		if err != nil {
 			t.Fatal(err)
 		}
