@@ -412,7 +412,7 @@ func (w *world) calm() {
 func TestPinIsExactWithALaggingJournal(t *testing.T) {
 	seeds := 50
 	if os.Getenv("CI") != "" {
-		seeds = 200
+		seeds = 100
 	}
 	for lag := range 4 {
 		for seed := range seeds {
