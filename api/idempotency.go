@@ -68,7 +68,7 @@ func (r *receipts) do(ctx context.Context, scope, key string, body []byte, fn fu
 func (r *receipts) claim(id, print digest) (e *receipt, mine bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for front := r.finished.Front(); front != nil && time.Now().Sub(front.Value.(*receipt).at) >= receiptLife; front = r.finished.Front() {
+	for front := r.finished.Front(); front != nil && time.Since(front.Value.(*receipt).at) >= receiptLife; front = r.finished.Front() {
 		r.drop(front)
 	}
 	if e, ok := r.byKey[id]; ok {
