@@ -16,14 +16,15 @@ import (
 )
 
 // openStream opens a stream and reads its header.
-func openStream(t testing.TB, url string) (*http.Response, *bufio.Reader) {
+func openStream(t testing.TB, url string) (head http.Header, r *bufio.Reader, leave func()) {
 	t.Helper()
 	res, err := http.Get(url)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { res.Body.Close() })
-	return res, bufio.NewReader(res.Body)
+	leave = func() { res.Body.Close() }
+	t.Cleanup(leave)
+	return res.Header, bufio.NewReader(res.Body), leave
 }
 
 // line reads the next line that is not empty.
@@ -51,11 +52,11 @@ func TestRule_TheFollowIsNeverCached(t *testing.T) {
 		return fo
 	}}, func(c *Config) { c.Heartbeat = 50 * time.Millisecond })
 	fo.events <- []byte("data: {\"a\":1}\n\ndata: {\"b\":2}\n\n")
-	res, r := openStream(t, url+"/api/threads/a/follow?partials=1")
+	head, r, _ := openStream(t, url+"/api/threads/a/follow?partials=1")
 	for k, want := range map[string]string{
 		"Content-Type": "text/event-stream", "Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no",
 	} {
-		if have := res.Header.Get(k); have != want {
+		if have := head.Get(k); have != want {
 			t.Errorf("%s: %q, want %q", k, have, want)
 		}
 	}
@@ -85,9 +86,9 @@ func TestAnIdleDisconnectIsNoticedWithinASecond(t *testing.T) {
 	fo := newFollower(FollowOptions{})
 	url, _ := serve(t, &fakeThreads{follow: func(FollowOptions) *fakeFollower { return fo }}, nil)
 	fo.events <- []byte("data: 1\n\n")
-	res, r := openStream(t, url+"/api/threads/a/follow")
+	_, r, leave := openStream(t, url+"/api/threads/a/follow")
 	line(t, r)
-	res.Body.Close()
+	leave()
 	select {
 	case <-fo.gone:
 	case <-time.After(time.Second):
@@ -122,7 +123,7 @@ func TestAThreadEndsAFollowWhoseClientDoesNotRead(t *testing.T) {
 	for range 60 { // more than the socket's buffers take
 		stuck.events <- big
 	}
-	_, r := openStream(t, url+"/api/threads/a/follow")
+	_, r, _ := openStream(t, url+"/api/threads/a/follow")
 	mu.Lock()
 	other := made[1]
 	mu.Unlock()
@@ -220,7 +221,7 @@ func TestSummariesAreStreamed(t *testing.T) {
 	w := &fakeWatch{*newFollower(FollowOptions{})}
 	url, _ := serve(t, &fakeThreads{watch: w}, nil)
 	w.events <- []byte("x")
-	_, r := openStream(t, url+"/api/threads/stream")
+	_, r, _ := openStream(t, url+"/api/threads/stream")
 	if l := line(t, r); !strings.HasPrefix(l, `data: {"type":"summary","summary":{"id":"scripted.a"`) {
 		t.Errorf("%q", l)
 	}
@@ -232,7 +233,7 @@ func TestFollowThatIsRefused(t *testing.T) {
 	fo := newFollower(FollowOptions{})
 	f.follow = func(FollowOptions) *fakeFollower { return fo }
 	fo.events <- []byte("data: 1\n\n")
-	_, r := openStream(t, url+"/api/threads/a/follow")
+	_, r, _ := openStream(t, url+"/api/threads/a/follow")
 	line(t, r)
 	res, body := request(t, "GET", url+"/api/threads/a/follow", "")
 	refused(t, "one too many", res, body, 429, "limit-reached")

@@ -12,8 +12,14 @@ import (
 	"github.com/troupe-run/troupe/wire"
 )
 
+// answered is the head of an answer.
+type answered struct {
+	StatusCode int
+	Header     http.Header
+}
+
 // request sends one and gives the answer.
-func request(t *testing.T, method, url, body string, header ...string) (*http.Response, string) {
+func request(t *testing.T, method, url, body string, header ...string) (answered, string) {
 	t.Helper()
 	req, err := http.NewRequest(method, url, strings.NewReader(body))
 	if err != nil {
@@ -38,11 +44,11 @@ func request(t *testing.T, method, url, body string, header ...string) (*http.Re
 	if err != nil {
 		t.Fatal(err)
 	}
-	return res, string(b)
+	return answered{res.StatusCode, res.Header}, string(b)
 }
 
 // refused checks a problem: its status, its type, its code.
-func refused(t *testing.T, what string, res *http.Response, body string, status int, code wire.Code) {
+func refused(t *testing.T, what string, res answered, body string, status int, code wire.Code) {
 	t.Helper()
 	var p Problem
 	if err := json.Unmarshal([]byte(body), &p); err != nil || res.StatusCode != status || p.Status != status || p.Code != code ||
