@@ -47,7 +47,7 @@ func (s *state) ask(o *wire.ExtensionUIRequest) {
 	case s.dialogs.refusing:
 		s.cancelValue(o.ID, wire.DialogAborted)
 		return
-	case len(s.dialogs.open) >= s.limits.OpenDialogs || wire.ValidateDialog(o.Dialog) != nil:
+	case len(s.dialogs.open) >= s.limits.OpenDialogs || wire.ValidateDialog(o.Dialog) != nil || !sayable(o):
 		s.publish(unmapped(o))
 		s.cancelValue(o.ID, wire.DialogCancelled)
 		return

@@ -119,6 +119,11 @@ func (h *handle) call(c sessionCall) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if len(h.calls) == h.t.host.limits.Calls {
+		// It asks and does not listen: every question it is refused is a call.
+		h.t.host.guard("kill", nil, func() { h.kill() })
+		return
+	}
 	h.calls = append(h.calls, c)
 	if h.calling || h.starting {
 		return

@@ -10,6 +10,7 @@ type Limits struct {
 	QueueBytes    int // their bytes; over it: limit-reached
 	Parked        int // commands parked while a thread loads; over it: unavailable
 	OpenDialogs   int // open questions; a further one is refused at once
+	Calls         int // calls that wait for a session; over it the session is killed
 	IntakeBytes   int // a session's credit; at zero its agent is not read
 	HeldBytes     int // held until the first subscriber; over it nothing is replayed
 	LagBytes      int // a follower that lags more is closed
@@ -36,6 +37,7 @@ func DefaultLimits() Limits {
 		QueueBytes:    16 << 20,
 		Parked:        1024,
 		OpenDialogs:   64,
+		Calls:         1024,
 		IntakeBytes:   1 << 20,
 		HeldBytes:     256 << 10,
 		LagBytes:      16 << 20,
@@ -59,7 +61,7 @@ func (l Limits) orDefault() Limits {
 	d := DefaultLimits()
 	ints := []struct{ have, def *int }{
 		{&l.PromptBytes, &d.PromptBytes}, {&l.QueueLen, &d.QueueLen}, {&l.QueueBytes, &d.QueueBytes},
-		{&l.Parked, &d.Parked}, {&l.OpenDialogs, &d.OpenDialogs}, {&l.IntakeBytes, &d.IntakeBytes},
+		{&l.Parked, &d.Parked}, {&l.OpenDialogs, &d.OpenDialogs}, {&l.Calls, &d.Calls}, {&l.IntakeBytes, &d.IntakeBytes},
 		{&l.HeldBytes, &d.HeldBytes}, {&l.LagBytes, &d.LagBytes}, {&l.Followers, &d.Followers},
 		{&l.TailRows, &d.TailRows}, {&l.RecentPrompts, &d.RecentPrompts}, {&l.InFlight, &d.InFlight},
 		{&l.Snapshots, &d.Snapshots},

@@ -67,10 +67,13 @@ func (s *scrubber) stream(k heldKey, delta string) string {
 	for _, v := range s.secrets {
 		keep = max(keep, overlap(text, v.Reveal()))
 	}
-	if s.held == nil {
-		s.held = map[heldKey]string{}
+	delete(s.held, k)
+	if keep > 0 {
+		if s.held == nil {
+			s.held = map[heldKey]string{}
+		}
+		s.held[k] = text[len(text)-keep:]
 	}
-	s.held[k] = text[len(text)-keep:]
 	return text[:len(text)-keep]
 }
 

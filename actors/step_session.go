@@ -144,8 +144,8 @@ func (s *state) observed(in *observedInput) {
 }
 
 func (s *state) observe(origin wire.Origin, o wire.Observation) {
-	if !sayable(o) {
-		o = unmapped(o)
+	if q, ok := o.(*wire.ExtensionUIRequest); !sayable(o) && !(ok && q.Blocking) {
+		o = unmapped(o) // a question out of the schema also gets its cancel value, in ask
 	}
 	switch o := o.(type) {
 	case *wire.ExtensionUIRequest:

@@ -75,6 +75,7 @@ type thread struct {
 	serial   uint64
 	hearing  string // the kind of input being stepped, for the record of a panic
 	stopped  bool
+	owed     []*report // heard later, so their credit is not given back yet
 }
 
 type armed struct {
@@ -93,6 +94,7 @@ func (t *thread) reset() {
 	t.feed = nil
 	t.sent = &sentTail{t: tail{max: t.host.limits.TailRows}}
 	t.sessions = map[uint64]*handle{}
+	t.owed = nil
 	t.timers = map[timerID]armed{}
 	t.replies = map[token]func(any, *wire.Failure){}
 	t.load()
@@ -172,12 +174,23 @@ func (t *thread) ask(m *ask) {
 	t.step(m.make(tok))
 }
 
-// report takes in what a session told, and gives its credit back.
+// report takes in what a session told, and gives its credit back; what is deferred
+// until the run has settled keeps it, so that a slow journal stops the agent too.
 func (t *thread) report(m *report) {
-	defer m.from.taken(m.report)
 	if m.inc != t.inc {
+		m.from.taken(m.report)
 		return
 	}
+	deferred := len(t.state.reports)
+	t.hear(m)
+	if len(t.state.reports) > deferred {
+		t.owed = append(t.owed, m)
+	} else {
+		m.from.taken(m.report)
+	}
+}
+
+func (t *thread) hear(m *report) {
 	n := m.session
 	switch r := m.report.(type) {
 	case *host.Observed:
@@ -264,6 +277,12 @@ func (t *thread) step(in input) {
 	}
 	for _, e := range effects {
 		t.perform(e)
+	}
+	if len(t.state.reports) == 0 {
+		for _, m := range t.owed {
+			m.from.taken(m.report)
+		}
+		t.owed = nil
 	}
 	if t.state.dirty && !t.stopped {
 		t.state.dirty = false

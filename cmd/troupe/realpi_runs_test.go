@@ -72,7 +72,8 @@ func TestRealPiSpeaks(t *testing.T) {
 
 		h.prompt("fail:401")
 		frames = v.ended(6, wire.RunFailed)
-		if r := observed[*wire.ProviderRefused](frames); len(r) != 1 || r[0].Message == "" {
+		refused := observed[*wire.ProviderRefused](frames)
+		if r := refused[len(refused)-1]; r.Status != 401 || r.Message != "mock failure 401" {
 			t.Errorf("refused %+v", r)
 		}
 		h.usable(v, 7)
