@@ -112,7 +112,10 @@ func (t *thread) logFrame(e publish) {
 		if ce == nil {
 			return
 		}
-		fields := []zap.Field{zap.Uint64("seq", f.Seq), zap.String("provenance", string(e.prov))}
+		var fields []zap.Field
+		if t.log.Core().Enabled(zapcore.DebugLevel) {
+			fields = append(fields, zap.Uint64("seq", f.Seq), zap.String("provenance", string(e.prov)))
+		}
 		if t.log.Core().Enabled(traceLevel) {
 			if b, err := wire.EncodeObservation(f.Observation); err == nil {
 				fields = append(fields, zap.ByteString("payload", b))

@@ -176,7 +176,7 @@ func TestFollowReconnectsToANewSnapshot(t *testing.T) {
 	}))
 	defer srv.Close()
 	code, out, errOut := execute(t, srv.URL, "", "follow", "a")
-	want := "── scripted.a · no session\n── connection lost\n── connection lost\n── connected again · scripted.a · no session\n! info: there\n── connection lost\n"
+	want := "── scripted.a · no session\n── connection lost\n── connection lost\n── connected again · scripted.a · no session\n· info: there\n── connection lost\n"
 	var lines []string
 	for l := range strings.SplitSeq(out, "\n") {
 		l, _, _ = strings.Cut(l, ", trying")
@@ -230,7 +230,7 @@ func TestInterruptedVerbSays130(t *testing.T) {
 func TestWorkFolder(t *testing.T) {
 	here, _ := os.Getwd()
 	for _, c := range [][3]string{
-		{"", "http://127.0.0.1:4777", here}, {"sub", "http://localhost:1", here + "/sub"}, {"/x", "http://[::1]:1", "/x"},
+		{"", "http://127.0.0.1:4777", ""}, {".", "http://127.0.0.1:4777", here}, {"sub", "http://localhost:1", here + "/sub"}, {"/x", "http://[::1]:1", "/x"},
 		{"", "http://example.com", ""}, {"sub", "http://example.com", "sub"},
 	} {
 		if got, err := workFolder(c[0], c[1]); err != nil || got != c[2] {

@@ -48,7 +48,7 @@ func compose(cfg *config, addr net.Addr, guard *supervision.Guard, publish func(
 		Strikes:  sessionStrikes{supervision.NewPolicy(supervision.SessionLimits())},
 		Facts:    threadFacts(publish),
 		Log:      log,
-		Limits:   actors.Limits{IdleSession: cfg.SessionIdle},
+		Limits:   actors.Limits{IdleSession: time.Duration(cfg.SessionIdle)},
 	})
 	if err != nil {
 		_ = journal.Close() // nothing was accepted

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -23,7 +24,7 @@ type config struct {
 	Listen      string                 `yaml:"listen"`      // host:port, loopback
 	Data        string                 `yaml:"data"`        // the folder for what is kept
 	LogLevel    string                 `yaml:"logLevel"`    // trace, debug, info, warn or error
-	SessionIdle time.Duration          `yaml:"sessionIdle"` // after which an idle session is ended; 0 is 15 m
+	SessionIdle duration               `yaml:"sessionIdle"` // after which an idle session is ended; 0 is 15 m
 	Default     string                 `yaml:"default"`     // an agent's name
 	Agents      map[string]agentConfig `yaml:"agents"`
 }
@@ -36,6 +37,19 @@ type agentConfig struct {
 	Scenario string            `yaml:"scenario"` // scripted: a file with a scenario of the agent's name
 	Cwd      string            `yaml:"cwd"`      // the folder of threads that name none; the server's own by default
 	Env      map[string]string `yaml:"env"`      // beside the allow-list
+}
+
+// duration is a time in the file: 15m, 90s.
+type duration time.Duration
+
+// UnmarshalText reads what time.ParseDuration does.
+func (d *duration) UnmarshalText(b []byte) error {
+	v, err := time.ParseDuration(string(b))
+	if err != nil {
+		return fmt.Errorf("%q is no duration: want one like 15m", b)
+	}
+	*d = duration(v)
+	return nil
 }
 
 const defaultListen = "127.0.0.1:4777"
@@ -166,7 +180,7 @@ func (cfg *config) check() error {
 		return err
 	}
 	if cfg.SessionIdle < 0 {
-		return usagef("sessionIdle: %s: want a duration like 15m", cfg.SessionIdle)
+		return usagef("sessionIdle: %s: want a duration like 15m", time.Duration(cfg.SessionIdle))
 	}
 	if _, ok := cfg.Agents[cfg.Default]; !ok {
 		return usagef("default: %s is no agent of the configuration", plain(cfg.Default))

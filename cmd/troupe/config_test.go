@@ -51,7 +51,7 @@ func TestFlagsWinOverEnvironmentOverFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if cfg.Agents["helper"].Cwd != home+"/src" || cfg.Listen != "127.0.0.1:3" || cfg.LogLevel != "debug" || cfg.SessionIdle != 90*time.Second || cfg.Data != home+"/d" || cfg.Default != "helper" || cfg.Agents["helper"].Command[0] != "my-pi" {
+	if cfg.Agents["helper"].Cwd != home+"/src" || cfg.Listen != "127.0.0.1:3" || cfg.LogLevel != "debug" || time.Duration(cfg.SessionIdle) != 90*time.Second || cfg.Data != home+"/d" || cfg.Default != "helper" || cfg.Agents["helper"].Command[0] != "my-pi" {
 		t.Errorf("%+v", cfg)
 	}
 	cfg, err = loadConfig(flagValues{}, environment(home, "TROUPE_CONFIG", file, "TROUPE_DEFAULT", "scripted"), nothing)
@@ -88,7 +88,8 @@ func TestBadConfigurationIsNamed(t *testing.T) {
 		"default: nobody\n":                                 {"nobody"},
 		"agents: {a: {runtime: quantum}}\n":                 {"quantum", "scripted, pi"},
 		"agents: {a: {runtime: pi, cwd: x}}\n":              {"cwd"},
-		"sessionIdle: soon\n":                               {"soon"},
+		"sessionIdle: soon\n":                               {"soon", "15m"},
+		"sessionIdle: 5\n":                                  {"15m"},
 		"sessionIdle: -1s\n":                                {"sessionIdle"},
 		"agents: {a: {runtime: pi, scenario: x}}\n":         {"scenario"},
 		"agents: {a: {}}\n":                                 {"no runtime"},

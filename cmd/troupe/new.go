@@ -6,7 +6,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -23,8 +22,9 @@ func (c *cli) newCommand() *cobra.Command {
 		Use:   "new",
 		Short: "Make a thread and print its id, or reattach to the one with that id",
 		Long: "Make a thread and print its id. With --id, a thread that exists already is\n" +
-			"reattached to. The agent works in --cwd; on a local server that is, for a new\n" +
-			"thread, the folder you are in.",
+			"reattached to. The agent works in --cwd (. is the folder you are in), else in the\n" +
+			"folder that the server's configuration names for it, else where the server was\n" +
+			"started.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cl, err := c.client()
@@ -70,10 +70,8 @@ func workFolder(asked, base string) (string, error) {
 	ip := net.ParseIP(u.Hostname())
 	local := u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
 	switch {
-	case !local:
+	case !local || asked == "":
 		return asked, nil
-	case asked == "":
-		return os.Getwd()
 	default:
 		return filepath.Abs(asked)
 	}

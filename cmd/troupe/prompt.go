@@ -143,7 +143,9 @@ func (c *cli) promptAndWait(ctx context.Context, cl *client, id string, r wire.P
 		fmt.Fprintf(c.err, "troupe: connection lost (%s), trying again in %s\n", text, wait.Round(time.Millisecond))
 	}
 	err := cl.followForever(ctx, id, false, lost, func(_ []byte, f wire.Frame) error {
-		if s, ok := f.(*wire.Snapshot); ok && !sent {
+		// A server that came back may not have the prompt: it is the same prompt by
+		// its id, so sending it again runs it once.
+		if s, ok := f.(*wire.Snapshot); ok && !w.entered {
 			sent = true
 			w.thread = s.ThreadID
 			if _, _, err := call[wire.PromptReceipt](ctx, cl, http.MethodPost, thread(id, "prompt"), &r); err != nil {

@@ -43,7 +43,7 @@ func (c *cli) run(ctx context.Context, args []string) int {
 		err = usageError{err}
 	}
 	text, code := report(err)
-	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
+	if errors.Is(err, context.Canceled) { // nothing but a signal cancels a verb
 		text, code = "", exitInterrupted
 	}
 	if text != "" {

@@ -79,3 +79,21 @@ func TestServeStopsWith500FollowersOpen(t *testing.T) {
 	}
 	wg.Wait() // every follow has ended
 }
+
+// TestInterruptedVerbsSay130, and nothing else.
+func TestInterruptedVerbsSay130(t *testing.T) {
+	url, _ := serving(t)
+	for _, args := range [][]string{{"follow", "scripted.a"}, {"follow", "--json", "scripted.a"}} {
+		cmd, out, errOut := start(t, append(args, "--server", url)...)
+		if _, err := out.ReadString('\n'); err != nil { // it is at work
+			t.Fatal(err)
+		}
+		if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+			t.Fatal(err)
+		}
+		_ = cmd.Wait()
+		if code := cmd.ProcessState.ExitCode(); code != exitInterrupted || errOut.String() != "" {
+			t.Errorf("%v: exit %d, %q", args, code, errOut.String())
+		}
+	}
+}

@@ -141,10 +141,7 @@ func (v *view) messageEnd(o *wire.MessageEnd) {
 	for _, img := range o.Images {
 		v.line(v.st.dim("[image " + oneLine(img.MimeType, 40) + "]"))
 	}
-	if o.Error != "" {
-		v.line(v.st.red("! ") + plain(o.Error))
-	}
-	v.fresh()
+	v.fresh() // an error of its own is told by what follows: the provider's refusal, the run's end
 }
 
 func (v *view) call(id, name string, input json.RawMessage) {
@@ -242,14 +239,14 @@ func (v *view) custom(customType string, data json.RawMessage) {
 }
 
 func (v *view) notice(n *wire.Notice) {
-	dress := v.st.cyan
+	dress, mark := v.st.cyan, "· "
 	switch n.Level {
 	case wire.NoticeWarning:
-		dress = v.st.yellow
+		dress, mark = v.st.yellow, "! "
 	case wire.NoticeError:
-		dress = v.st.red
+		dress, mark = v.st.red, "! "
 	}
-	v.line(dress("! "+plain(string(n.Level))+": ") + plain(n.Message))
+	v.line(dress(mark+plain(string(n.Level))+": ") + plain(n.Message))
 }
 
 func (v *view) queue(q *wire.Queue) {

@@ -53,12 +53,17 @@ func (w *waiter) Frame(f wire.Frame) (news string, over bool) {
 	return news, w.outcome != ""
 }
 
-// snapshot is where a reconnect may find that the run is over already.
+// snapshot is where a reconnect may find that the run is over already, or that the
+// server does not know it any more.
 func (w *waiter) snapshot(s *wire.Snapshot) {
 	w.busy, w.generation = s.Busy, s.Generation
-	for _, m := range s.Messages {
-		w.entered = w.entered || m.ID == w.messageID
+	there := slices.ContainsFunc(s.Messages, func(m wire.Message) bool { return m.ID == w.messageID })
+	if w.entered && !there {
+		w.outcome = string(wire.RunFailed)
+		w.failure = wire.Errorf(wire.CodeUnavailable, "the server lost the run: it was started anew meanwhile")
+		return
 	}
+	w.entered = there
 	if !w.entered || s.Busy || w.outcome != "" {
 		return
 	}

@@ -88,3 +88,22 @@ func TestWaiterTellsOfQuestions(t *testing.T) {
 		t.Errorf("news %q, over %v", news, over)
 	}
 }
+
+// TestWaiterWhoseServerForgotTheRun: a server that came back without the run has
+// lost it; that is a failure, not the end of a run.
+func TestWaiterWhoseServerForgotTheRun(t *testing.T) {
+	w := newWaiter("m1")
+	frames := []wire.Frame{
+		&wire.Snapshot{ThreadID: "scripted.a", Messages: []wire.Message{}},
+		&wire.Status{Live: true, Busy: true, Generation: 1},
+		&wire.ObservationFrame{Seq: 1, Observation: &wire.MessageStart{MessageID: "m1", Role: wire.RoleUser}},
+	}
+	for _, f := range frames {
+		if _, over := w.Frame(f); over {
+			t.Fatalf("over after %T", f)
+		}
+	}
+	if _, over := w.Frame(&wire.Snapshot{ThreadID: "scripted.a", Messages: []wire.Message{}}); !over || w.outcome != string(wire.RunFailed) || w.failure == nil {
+		t.Errorf("%v, %q, %v", over, w.outcome, w.failure)
+	}
+}
