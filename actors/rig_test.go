@@ -28,6 +28,7 @@ type rig struct {
 	journal *memory.Journal
 	mu      sync.Mutex
 	facts   []Fact
+	real    bool
 }
 
 type rigOptions struct {
@@ -36,6 +37,7 @@ type rigOptions struct {
 	script  scripted.Options
 	journal memory.Options
 	trace   func(*thread, input, []effect)
+	real    bool // outside a bubble: nothing to wait for at the end
 }
 
 type strikes struct{ p *supervision.Policy }
@@ -53,7 +55,7 @@ func (s strikes) Current(k string, now time.Time) (time.Duration, bool) {
 // newRig starts a host; what is left of it at the end of the test is a failure.
 func newRig(t testing.TB, o rigOptions) *rig {
 	t.Helper()
-	r := &rig{t: t, journal: memory.New(o.journal)}
+	r := &rig{t: t, journal: memory.New(o.journal), real: o.real}
 	guard := supervision.NewGuard(func(supervision.Fact) {})
 	if o.agents == nil {
 		o.agents = []Agent{{Name: "scripted", Runtime: scripted.New(o.script), Cwd: t.TempDir(), Default: true}}
@@ -88,7 +90,9 @@ func (r *rig) close() {
 	if err := r.journal.Close(); err != nil {
 		r.t.Error(err)
 	}
-	time.Sleep(2 * time.Second) // in a bubble: protoactor's dead-letter throttle ends by itself
+	if !r.real {
+		time.Sleep(2 * time.Second) // in a bubble: protoactor's dead-letter throttle ends by itself
+	}
 }
 
 func (r *rig) prompt(id, text string) wire.PromptReceipt {
