@@ -49,6 +49,11 @@ type world struct {
 	session  uint64
 	live     bool
 	inRun    uint64
+
+	onCommit    func(commit) // for worlds on top of this one
+	onAck       func()
+	onReply     func(reply)
+	onWithdrawn func(string)
 }
 
 // laterPin is read only after more has been committed.
@@ -112,6 +117,9 @@ func (w *world) perform(e effect) {
 			w.t.Fatal(err)
 		}
 		w.under = append(w.under, events)
+		if w.onCommit != nil {
+			w.onCommit(e)
+		}
 	case startSession:
 		w.session = e.session
 		w.facts = append(w.facts, &sessionStartedInput{session: e.session, info: host.SessionInfo{Model: &wire.ModelState{ID: "m"}}})
@@ -127,6 +135,9 @@ func (w *world) perform(e effect) {
 			w.t.Fatalf("reply %d answered twice or never asked", e.token)
 		}
 		delete(w.pending, e.token)
+		if w.onReply != nil {
+			w.onReply(e)
+		}
 	}
 }
 
@@ -205,6 +216,9 @@ func (w *world) ack() {
 	}
 	w.journal = append(w.journal, w.under[0]...)
 	w.under = w.under[1:]
+	if w.onAck != nil {
+		w.onAck()
+	}
 	w.feed(&committedInput{})
 }
 
@@ -361,7 +375,11 @@ func (w *world) act() {
 		case 4:
 			w.feed(&timerInput{timerID{kind: timerAbort}})
 		case 5:
-			w.ask(func(t token) input { return &withdrawInput{t, w.pick(w.promptID)} })
+			id := w.pick(w.promptID)
+			if w.onWithdrawn != nil {
+				w.onWithdrawn(id)
+			}
+			w.ask(func(t token) input { return &withdrawInput{t, id} })
 		case 6:
 			w.feed(&timerInput{timerID{kind: timerKill}})
 		}
