@@ -29,7 +29,7 @@ const (
 
 // send asks a thread and waits for its reply. A command whose caller has gone is
 // still carried out.
-func send[T any](ctx context.Context, h *Host, id wire.ThreadID, make func(token) input) (T, error) {
+func send[T any](ctx context.Context, h *Host, id wire.ThreadID, with func(token) input) (T, error) {
 	var zero T
 	select {
 	case h.inFlight <- struct{}{}:
@@ -41,10 +41,10 @@ func send[T any](ctx context.Context, h *Host, id wire.ThreadID, make func(token
 		value   any
 		failure *wire.Failure
 	}
-	got := make1[answer]()
+	got := make(chan answer, 1)
 	ctx, cancel := context.WithTimeout(ctx, h.limits.StartTimeout+2*h.limits.CallTimeout) // the longest command waits for a start and a call
 	defer cancel()
-	h.root.Send(h.registry, &ask{thread: id, make: make, done: func(v any, f *wire.Failure) { got <- answer{v, f} }})
+	h.root.Send(h.registry, &ask{thread: id, make: with, done: func(v any, f *wire.Failure) { got <- answer{v, f} }})
 	select {
 	case a := <-got:
 		if a.failure != nil {
@@ -58,8 +58,6 @@ func send[T any](ctx context.Context, h *Host, id wire.ThreadID, make func(token
 		return zero, wire.Errorf(wire.CodeTimeout, "the thread did not answer in time")
 	}
 }
-
-func make1[T any]() chan T { return make(chan T, 1) }
 
 // resolve turns an id as a client wrote it into a thread's identity: the full
 // form, or a bare id, which means the one thread with that id, else the default
@@ -366,14 +364,14 @@ func (c *Client) checkPrompt(text string, images []wire.Image) error {
 	return nil
 }
 
-// ask resolves an id and sends one command.
-func askThread[T any](ctx context.Context, c *Client, text string, make func(token) input) (T, error) {
+// askThread resolves an id and sends one command.
+func askThread[T any](ctx context.Context, c *Client, text string, with func(token) input) (T, error) {
 	id, err := c.resolve(ctx, text)
 	if err != nil {
 		var zero T
 		return zero, err
 	}
-	return send[T](ctx, c.h, id, make)
+	return send[T](ctx, c.h, id, with)
 }
 
 // Withdraw takes a waiting prompt out of the queue.

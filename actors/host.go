@@ -135,10 +135,9 @@ func (h *Host) CloseFollowers(ctx context.Context) error {
 // ctx's error: then what is left is killed.
 func (h *Host) Drain(ctx context.Context) error {
 	h.refuseNew()
-	err := h.all(ctx, func(id wire.ThreadID, done func()) any {
+	return h.all(ctx, func(id wire.ThreadID, done func()) any {
 		return &ask{thread: id, make: func(t token) input { return &drainInput{t} }, done: func(any, *wire.Failure) { done() }}
 	})
-	return err
 }
 
 // Close stops the threads and the actor system. A session that Drain did not end
