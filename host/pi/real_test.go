@@ -74,7 +74,7 @@ func TestContractOnTheRealPi(t *testing.T) {
 				if err := os.WriteFile(filepath.Join(dir, "models.json"), []byte(models), 0o600); err != nil {
 					t.Fatal(err)
 				}
-				tools, err := filepath.Abs(filepath.Join("..", "..", "testdata", "tools", "dialogs.ts"))
+				tools, err := filepath.Abs(filepath.Join("..", "..", "testdata", "tools"))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -84,7 +84,7 @@ func TestContractOnTheRealPi(t *testing.T) {
 				}
 				return hosttest.Subject{
 					Runtime: New(Options{
-						Command: append(append([]string{}, command...), "-e", tools), Model: "mock/mock-think",
+						Command: append(append([]string{}, command...), "-e", filepath.Join(tools, "dialogs.ts"), "-e", filepath.Join(tools, "exit.ts")), Model: "mock/mock-think",
 						Env: map[string]string{"PI_CODING_AGENT_DIR": dir, "PI_OFFLINE": "1", "PI_TELEMETRY": "0", "HOME": dir, "XDG_CONFIG_HOME": dir, "XDG_DATA_HOME": dir, "XDG_CACHE_HOME": dir},
 					}),
 					Prompts: hosttest.Prompts{
@@ -93,6 +93,7 @@ func TestContractOnTheRealPi(t *testing.T) {
 						Shell: bash,
 						Ask:   func(string) string { return bash("rm -rf ./nothing-here") },
 						Fail:  func(string) string { return "fail:401" },
+						Exit:  func(code int) string { return fmt.Sprintf("/exit %d", code) },
 					},
 					Model: wire.ModelRequest{ID: "mock-1", Provider: "mock"},
 				}
