@@ -49,6 +49,9 @@ var directives = []directive{
 		n, size, err := pair(arg, maxDeltas, maxDelta)
 		return burst{int(n), int(size)}, err
 	}},
+	{word: "pace", arg: "N,SIZE,RATE", does: "says N deltas of SIZE bytes, RATE of them a second (0: without a pause), for a load test: each holds the nanosecond since 1970 at which it was due, its index from 0, and filler", parse: func(arg string, _ json.RawMessage) (step, error) {
+		return parsePace(arg)
+	}},
 	{word: "wait", arg: "MS", does: "does nothing for so many milliseconds", parse: count(0, maxWait, func(n int) step { return idle{time.Duration(n) * time.Millisecond} })},
 	{word: "overlap", arg: "A|B|…", does: "says each text in a message of its own, all open at once, a delta of each in turn; they end in the opposite order", parse: func(arg string, _ json.RawMessage) (step, error) {
 		texts := strings.Split(arg, "|")
