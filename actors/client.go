@@ -259,9 +259,7 @@ func (c *Client) Follow(ctx context.Context, text string, o FollowOptions) (*Fol
 	if err != nil {
 		return nil, err
 	}
-	f := newFollower(o)
-	f.open = func(f *Follower) ([]byte, error) { return c.h.openSnapshot(f, id) }
-	f.leave = func(f *Follower) { c.leave(id, f) }
+	f := newFollower(c.h, id, o)
 	cwd := c.h.agents[id.Type].Cwd
 	_, err = send[any](ctx, c.h, id, func(t token) input { return &subscribeInput{token: t, follower: f, cwd: cwd} })
 	if err != nil {
@@ -273,8 +271,8 @@ func (c *Client) Follow(ctx context.Context, text string, o FollowOptions) (*Fol
 
 // leave detaches a follower. It goes the way of every command, so that it reaches
 // the thread behind the subscription, whichever incarnation has it.
-func (c *Client) leave(id wire.ThreadID, f *Follower) {
-	c.h.root.Send(c.h.registry, &leave{thread: id, follower: f})
+func (h *Host) leave(f *Follower) {
+	h.root.Send(h.registry, &leave{thread: f.thread, follower: f})
 }
 
 // History is the snapshot that a follow would open with.

@@ -127,7 +127,7 @@ func (c *crashing) crash() {
 		in.opened.Exists, in.record, in.opened.Wakes = true, *c.d.row, slices.Clone(c.d.wakes)
 	}
 	c.feed(in)
-	f := newFollower(FollowOptions{})
+	f := newFollower(nil, wire.ThreadID{}, FollowOptions{})
 	c.ask(func(tok token) input { return &subscribeInput{token: tok, follower: f} })
 	c.note()
 }

@@ -21,6 +21,7 @@ type (
 	attach struct {
 		follower *Follower
 		pin      *pin
+		alone    bool // nobody else begins there: what was held is replayed behind it
 	}
 	// detach takes a follower out of the feed.
 	detach struct{ follower *Follower }

@@ -3,6 +3,7 @@ package actors
 import (
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/troupe-run/troupe/wire"
 )
@@ -14,8 +15,9 @@ import (
 // Its memory is what the slowest follower has not read, and a follower that lags
 // past the limit is ended, so that it costs nobody else anything.
 type feed struct {
-	lag  uint64
-	sent *sentTail
+	bounds  feedBounds
+	sent    *sentTail
+	opening *opening // where the last joiner began, for the next; nil when it is too old
 
 	last  *chunk // being written
 	total atomic.Uint64
@@ -31,6 +33,13 @@ type feed struct {
 	unsent []sentRow // frames from first on no follower has sent yet, oldest first
 	first  int
 	mark   atomic.Uint64
+}
+
+// feedBounds say when a follower is too slow, in bytes of the log.
+type feedBounds struct {
+	lag   uint64        // one that lags more is ended at once
+	stall uint64        // one that lags more and has not read for grace is ended
+	grace time.Duration // so a burst has headroom for those who read
 }
 
 // sentRow is one frame in the log: it was sent once a cursor has passed end.
@@ -54,10 +63,14 @@ const (
 	// directWake is how many followers the thread wakes itself; above it wakers do.
 	directWake = 64
 	wakerCount = 2
+	// lingerFrom is the followers from which a wake is put off until linger after the
+	// one before, so that a fast thread sends several frames in one write.
+	lingerFrom = 512
+	linger     = 5 * time.Millisecond
 )
 
-func newFeed(lagBytes int, sent *sentTail, guard Guard) *feed {
-	return &feed{lag: uint64(lagBytes), sent: sent, guard: guard, last: &chunk{buf: make([]byte, minChunk)}}
+func newFeed(b feedBounds, sent *sentTail, guard Guard) *feed {
+	return &feed{bounds: b, sent: sent, guard: guard, last: &chunk{buf: make([]byte, minChunk)}}
 }
 
 // publish appends a frame and wakes the followers. A partial tool result goes to
@@ -76,6 +89,9 @@ func (f *feed) publish(fr wire.Frame) error {
 	if !partial {
 		f.append(b, n)
 		f.noteUnsent(fr)
+	}
+	if f.opening != nil && !f.shares(f.opening) {
+		f.opening = nil // it would hold the log from there on
 	}
 	f.wake()
 	return nil
@@ -109,8 +125,9 @@ func resultOf(fr wire.Frame) (call string, partial bool) {
 
 func (f *feed) wake() {
 	if len(f.followers) <= directWake {
+		now := time.Now()
 		for _, fo := range f.followers {
-			fo.poke()
+			fo.poke(now)
 		}
 		return
 	}
@@ -122,7 +139,9 @@ func (f *feed) wake() {
 	}
 }
 
-func (f *feed) attach(fo *Follower, p *pin) {
+// attach lets fo begin at p, which is the thread as it is now, or with those who
+// joined just before. One that is alone, or wants partials, shares nothing.
+func (f *feed) attach(fo *Follower, p *pin, alone bool) {
 	if fo.partials {
 		if f.full == nil {
 			f.full = newEntryLog()
@@ -130,9 +149,16 @@ func (f *feed) attach(fo *Follower, p *pin) {
 		fo.entry = f.full.last
 		fo.entries.Store(f.full.count.Load())
 	}
-	fo.feed, fo.pin = f, p
-	fo.chunk, fo.off = f.last, int(f.last.n.Load())
-	fo.end = f.total.Load()
+	o := f.opening
+	if alone || fo.partials || o == nil || !f.shares(o) || !o.join() {
+		o = newOpening(p, f)
+		if !alone && !fo.partials {
+			f.opening = o
+		}
+	}
+	fo.feed = f
+	fo.opening.Store(o)
+	fo.chunk, fo.off, fo.end = o.chunk, o.off, o.end
 	fo.read.Store(fo.end)
 	f.mu.Lock()
 	fo.index = len(f.followers)
@@ -149,10 +175,18 @@ func (f *feed) attach(fo *Follower, p *pin) {
 
 // waker wakes its share of the followers whenever the log has grown.
 func (f *feed) waker(share int, grown <-chan struct{}) {
+	var last time.Time
 	for range grown {
 		f.mu.RLock()
+		crowd := len(f.followers) >= lingerFrom
+		f.mu.RUnlock()
+		if crowd {
+			time.Sleep(linger - time.Since(last))
+		}
+		last = time.Now()
+		f.mu.RLock()
 		for i := share; i < len(f.followers); i += wakerCount {
-			f.followers[i].poke()
+			f.followers[i].poke(last)
 		}
 		f.mu.RUnlock()
 	}

@@ -24,10 +24,9 @@ func partialFrame(seq uint64, call, text string, complete bool) wire.Frame {
 
 // attached is a follower that has had its snapshot.
 func attached(f *feed, o FollowOptions) *Follower {
-	fo := newFollower(o)
+	fo := newFollower(nil, wire.ThreadID{}, o)
 	fo.opened = true
-	fo.leave = func(*Follower) {}
-	f.attach(fo, &pin{})
+	f.attach(fo, &pin{}, false)
 	return fo
 }
 
@@ -56,7 +55,7 @@ func mustPublish(t testing.TB, f *feed, fr wire.Frame) {
 
 func newTestFeed(lag int) (*feed, *sentTail) {
 	sent := &sentTail{t: tail{max: 100}}
-	return newFeed(lag, sent, plainGuard), sent
+	return newFeed(feedBounds{lag: uint64(lag), stall: uint64(lag), grace: time.Second}, sent, plainGuard), sent
 }
 
 func TestFeedGivesEveryFollowerTheSameBytes(t *testing.T) {

@@ -1,7 +1,6 @@
 package actors
 
 import (
-	"context"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -24,13 +23,13 @@ type FollowOptions struct {
 type Follower struct {
 	partials bool
 	onEnd    func()
-	open     func(*Follower) ([]byte, error) // the snapshot, encoded
-	leave    func(*Follower)
+	host     *Host
+	thread   wire.ThreadID
 
 	// Set by the thread when it attaches the follower, before the reply.
-	feed  *feed
-	pin   *pin
-	index int
+	feed    *feed
+	opening atomic.Pointer[opening] // nil once its snapshot is written
+	index   int
 
 	// The cursor; only Next moves it. end is what Next gave out last.
 	chunk  *chunk
@@ -42,6 +41,7 @@ type Follower struct {
 	read    atomic.Uint64 // what has been written for sure
 	entries atomic.Uint64 // entries read, for partials
 	waiting atomic.Bool
+	stall   stall
 	wake    chan struct{}
 	timer   *time.Timer
 
@@ -51,9 +51,9 @@ type Follower struct {
 	reason *wire.Failure
 }
 
-func newFollower(o FollowOptions) *Follower {
+func newFollower(h *Host, id wire.ThreadID, o FollowOptions) *Follower {
 	return &Follower{
-		partials: o.Partials, onEnd: o.Ended, index: -1,
+		partials: o.Partials, onEnd: o.Ended, host: h, thread: id, index: -1,
 		wake: make(chan struct{}, 1), ended: make(chan struct{}),
 	}
 }
@@ -65,7 +65,15 @@ func newFollower(o FollowOptions) *Follower {
 func (f *Follower) Next(wait time.Duration) ([]byte, error) {
 	if !f.opened {
 		f.opened = true
-		return f.open(f)
+		b, err := f.host.snapshot(f, f.thread)
+		if err == nil {
+			f.feed.sent.add((&wire.Snapshot{}).FrameType(), "", 1)
+		}
+		return b, err
+	}
+	if !f.stall.armed.Load() {
+		f.leaveOpening()
+		f.stall.armed.Store(true)
 	}
 	f.read.Store(f.end)
 	f.feed.sentUpTo(f.end)
@@ -139,8 +147,8 @@ func (f *Follower) dueEntries() []byte {
 	return out
 }
 
-// poke wakes the follower if it waits, and ends it if it lags past the limit.
-func (f *Follower) poke() {
+// poke wakes the follower if it waits, and ends it if it is too slow.
+func (f *Follower) poke(now time.Time) {
 	if f.waiting.CompareAndSwap(true, false) {
 		select {
 		case f.wake <- struct{}{}:
@@ -148,17 +156,36 @@ func (f *Follower) poke() {
 		}
 		return
 	}
-	if f.lags() {
+	read := f.read.Load()
+	lag := f.feed.total.Load() - read
+	if f.partials {
+		lag += entryCost * (f.feed.full.count.Load() - f.entries.Load())
+	}
+	b := &f.feed.bounds
+	if lag > b.lag || lag > b.stall && f.stall.lasts(read, now, b.grace) {
 		f.finish(&wire.Failure{Code: wire.CodeLimit, Message: "the follower lags too far behind; follow again for a snapshot"})
 	}
 }
 
-func (f *Follower) lags() bool {
-	lag := f.feed.total.Load() - f.read.Load()
-	if f.partials {
-		lag += entryCost * (f.feed.full.count.Load() - f.entries.Load())
+// stall is since when a follower that lags has not moved. One that is still
+// writing its snapshot is told by the deadline of that write.
+type stall struct {
+	since atomic.Int64 // ns; 0 is not at all
+	at    atomic.Uint64
+	armed atomic.Bool // the snapshot has been written
+}
+
+func (s *stall) lasts(read uint64, now time.Time, grace time.Duration) bool {
+	since := s.since.Load()
+	if !s.armed.Load() {
+		return false
 	}
-	return lag > f.feed.lag
+	if since == 0 || s.at.Load() != read {
+		s.at.Store(read)
+		s.since.Store(now.UnixNano())
+		return false
+	}
+	return now.UnixNano()-since > int64(grace)
 }
 
 // finish ends the follow once, for reason.
@@ -175,29 +202,13 @@ func (f *Follower) finish(reason *wire.Failure) {
 // Close leaves. It is idempotent and may be called from another goroutine.
 func (f *Follower) Close() {
 	f.finish(&wire.Failure{Code: wire.CodeUnavailable, Message: "the follow was closed"})
-	f.left.Do(func() { f.leave(f) })
+	f.leaveOpening()
+	f.left.Do(func() { f.host.leave(f) })
 }
 
-// openSnapshot assembles and encodes the snapshot of a follower. The number of
-// those at work at once is bounded in the whole host.
-func (h *Host) openSnapshot(f *Follower, id wire.ThreadID) ([]byte, error) {
-	select {
-	case h.snapshots <- struct{}{}:
-	case <-f.ended:
-		return nil, f.reason
+// leaveOpening: the snapshot is written, or will not be.
+func (f *Follower) leaveOpening() {
+	if o := f.opening.Swap(nil); o != nil {
+		o.leave(f.host)
 	}
-	defer func() { <-h.snapshots }()
-	ctx, cancel := context.WithTimeout(context.Background(), h.limits.CallTimeout)
-	defer cancel()
-	s, err := h.assemble(ctx, id, f.pin)
-	if err != nil {
-		return nil, wire.AsFailure(err)
-	}
-	f.pin = nil
-	b, err := wire.AppendSSE(nil, s)
-	if err != nil {
-		return nil, wire.AsFailure(err)
-	}
-	f.feed.sent.add(s.FrameType(), "", 1)
-	return b, nil
 }

@@ -6,10 +6,12 @@ import (
 	"errors"
 	"io"
 	"sort"
+	"sync/atomic"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 	"go.uber.org/zap"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/troupe-run/troupe/host"
 	"github.com/troupe-run/troupe/wire"
@@ -70,10 +72,13 @@ type Host struct {
 	directory *directory
 	lingering lingering
 	snapshots chan struct{}
-	inFlight  chan struct{}
-	stopping  chan struct{}                  // closed: nothing new is taken
-	closed    chan struct{}                  // closed: the threads are gone
-	trace     func(*thread, input, []effect) // for recorded sequences; nil but in tests
+
+	snapshotRoom *semaphore.Weighted // bytes of the encoded ones
+	encodings    atomic.Uint64       // snapshots encoded so far
+	inFlight     chan struct{}
+	stopping     chan struct{}                  // closed: nothing new is taken
+	closed       chan struct{}                  // closed: the threads are gone
+	trace        func(*thread, input, []effect) // for recorded sequences; nil but in tests
 }
 
 // Start brings the host up. It does no work per thread.
@@ -111,6 +116,7 @@ func Start(c Config) (*Host, error) {
 		h.entropy = rand.Reader
 	}
 	h.snapshots = make(chan struct{}, h.limits.Snapshots)
+	h.snapshotRoom = semaphore.NewWeighted(int64(h.limits.SnapshotBytes))
 	h.inFlight = make(chan struct{}, h.limits.InFlight)
 	h.root = h.system.Root
 	h.registry = h.root.Spawn(actor.PropsFromProducer(func() actor.Actor {

@@ -71,7 +71,7 @@ func newWorld(t *testing.T, seed uint64, lag int) *world {
 	}
 	w.s = newState(wire.ThreadID{Type: "a", ID: "b"}, l, true)
 	w.feed(&loadedInput{opened: host.Opened{Epoch: 1}})
-	f := newFollower(FollowOptions{})
+	f := newFollower(nil, wire.ThreadID{}, FollowOptions{})
 	w.ask(func(tok token) input { return &subscribeInput{token: tok, follower: f} })
 	return w
 }
@@ -354,7 +354,7 @@ func (w *world) act() {
 			w.feed(&runOverInput{session: w.session, run: run, outcome: out})
 		}
 	case 2, 3:
-		f := newFollower(FollowOptions{})
+		f := newFollower(nil, wire.ThreadID{}, FollowOptions{})
 		w.ask(func(t token) input { return &subscribeInput{token: t, follower: f} })
 	case 4:
 		w.ack()
@@ -442,7 +442,7 @@ func TestPinIsExactWithALaggingJournal(t *testing.T) {
 				}
 			}
 			w.calm()
-			f := newFollower(FollowOptions{})
+			f := newFollower(nil, wire.ThreadID{}, FollowOptions{})
 			w.ask(func(tok token) input { return &subscribeInput{token: tok, follower: f} })
 			w.check()
 			w.rested()

@@ -20,9 +20,9 @@ func (t *thread) perform(e effect) {
 		t.publish(e)
 	case attach:
 		if t.feed == nil {
-			t.feed = newFeed(t.host.limits.LagBytes, t.sent, t.host.guard)
+			t.feed = newFeed(t.host.limits.feed(), t.sent, t.host.guard)
 		}
-		t.feed.attach(e.follower, e.pin)
+		t.feed.attach(e.follower, e.pin, e.alone)
 		select {
 		case <-e.follower.ended: // it left before it came
 			t.tell(&left{e.follower})
@@ -30,6 +30,7 @@ func (t *thread) perform(e effect) {
 		}
 	case detach:
 		t.feed.detach(e.follower)
+		e.follower.leaveOpening() // it may have left before it came
 	case forgetFeed:
 		t.feed.close(nil)
 		t.feed = nil

@@ -157,7 +157,7 @@ func (s *state) subscribe(in *subscribeInput) {
 	}
 	s.session.listened = true
 	s.followers++
-	s.do(attach{in.follower, p})
+	s.do(attach{follower: in.follower, pin: p, alone: len(replay) > 0})
 	s.answer(in.token, nil)
 	for _, o := range replay {
 		s.deliver(o, provReplayed)

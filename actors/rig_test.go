@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -117,6 +118,7 @@ func (r *rig) abort(id string) wire.AbortReceipt {
 type viewer struct {
 	t      testing.TB
 	f      *Follower
+	real   bool
 	mu     sync.Mutex
 	frames []wire.Frame
 	err    error
@@ -134,7 +136,7 @@ func (r *rig) followWith(id string, o FollowOptions) *viewer {
 	if err != nil {
 		r.t.Fatalf("follow: %v", err)
 	}
-	v := &viewer{t: r.t, f: f, more: make(chan struct{})}
+	v := &viewer{t: r.t, f: f, real: r.real, more: make(chan struct{})}
 	go v.read()
 	v.await("the snapshot", func([]wire.Frame) bool { return true })
 	return v
@@ -167,7 +169,12 @@ func (v *viewer) read() {
 	}
 }
 
+// In a bubble everything that is under way has come by then: one view may have seen
+// a run's end before another.
 func (v *viewer) all() []wire.Frame {
+	if !v.real {
+		synctest.Wait()
+	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return slices.Clone(v.frames)

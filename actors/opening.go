@@ -1,0 +1,160 @@
+package actors
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+
+	"github.com/troupe-run/troupe/wire"
+)
+
+// opening is where a follow begins: a pin, the place in the log right behind it,
+// and the snapshot, encoded once. Followers that join at about the same instant
+// share one: the log from that place on tells each of them what has changed since.
+type opening struct {
+	pin   *pin
+	chunk *chunk
+	off   int
+	end   uint64
+
+	size atomic.Int64  // the encoded snapshot's, in bytes; 0 until it is there
+	turn chan struct{} // held by whoever encodes, or looks whether it is done
+
+	mu      sync.Mutex
+	holders int // followers that have not written it yet; at 0 it is spent for good
+	encoded []byte
+	room    int64 // what encoded takes of the host's room for snapshots
+	err     error // why there is none
+}
+
+func newOpening(p *pin, f *feed) *opening {
+	return &opening{
+		pin: p, chunk: f.last, off: int(f.last.n.Load()), end: f.total.Load(),
+		turn: make(chan struct{}, 1), holders: 1,
+	}
+}
+
+// join counts one more holder, unless the last has left or there is no snapshot.
+func (o *opening) join() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.holders == 0 || o.err != nil {
+		return false
+	}
+	o.holders++
+	return true
+}
+
+// leave gives the snapshot back: the last to leave frees it.
+func (o *opening) leave(h *Host) {
+	o.mu.Lock()
+	o.holders--
+	freed := int64(0)
+	if o.holders == 0 {
+		o.encoded = nil
+		freed, o.room = o.room, 0
+	}
+	o.mu.Unlock()
+	if freed > 0 {
+		h.snapshotRoom.Release(freed)
+	}
+}
+
+// made is what came of encoding; neither is set before.
+func (o *opening) made() ([]byte, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.encoded, o.err
+}
+
+// make sets what came of it, and frees the pin. It says whether anybody is left who
+// will give the room back.
+func (o *opening) make(b []byte, room int64, err error) bool {
+	o.size.Store(int64(len(b)))
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.pin = nil
+	if o.holders == 0 {
+		return false
+	}
+	o.encoded, o.room, o.err = b, room, err
+	return true
+}
+
+// shareFrom is how much may have been told since an opening before a joiner gets
+// one of its own, in bytes; for a large snapshot it is a quarter of its size, since
+// what has been told since is still the cheaper to send.
+const shareFrom = 64 << 10
+
+// shares says whether a joiner may begin where o does: it starts with that lag.
+func (f *feed) shares(o *opening) bool {
+	since := f.total.Load() - o.end
+	return since <= max(shareFrom, uint64(o.size.Load())/4) && since <= f.bounds.lag/4
+}
+
+// whileFollowed is a context that ends with a follow.
+type whileFollowed struct {
+	context.Context
+	ended <-chan struct{}
+}
+
+func (u whileFollowed) Done() <-chan struct{} { return u.ended }
+
+func (u whileFollowed) Err() error {
+	select {
+	case <-u.ended:
+		return context.Canceled
+	default:
+		return nil
+	}
+}
+
+// snapshot is the encoded snapshot of an opening; the first of its holders to come
+// makes it, the others wait for it. Two bounds hold in the whole host: how many are
+// assembled at once, and the bytes of all that are still being written to someone.
+func (h *Host) snapshot(f *Follower, id wire.ThreadID) ([]byte, error) {
+	o := f.opening.Load()
+	if o == nil {
+		return nil, f.reason // it was closed
+	}
+	select {
+	case o.turn <- struct{}{}:
+		defer func() { <-o.turn }()
+	case <-f.ended:
+		return nil, f.reason
+	}
+	if b, err := o.made(); b != nil || err != nil {
+		return b, err
+	}
+	select {
+	case h.snapshots <- struct{}{}:
+		defer func() { <-h.snapshots }()
+	case <-f.ended:
+		return nil, f.reason
+	}
+	b, err := h.encodeSnapshot(id, o.pin)
+	if err != nil {
+		failure := wire.AsFailure(err)
+		o.make(nil, 0, failure)
+		return nil, failure
+	}
+	room := min(int64(cap(b)), int64(h.limits.SnapshotBytes))
+	if h.snapshotRoom.Acquire(whileFollowed{context.Background(), f.ended}, room) != nil {
+		return nil, f.reason
+	}
+	if !o.make(b, room, nil) {
+		h.snapshotRoom.Release(room)
+	}
+	return b, nil
+}
+
+func (h *Host) encodeSnapshot(id wire.ThreadID, p *pin) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), h.limits.CallTimeout)
+	defer cancel()
+	s, err := h.assemble(ctx, id, p)
+	if err != nil {
+		return nil, err
+	}
+	h.encodings.Add(1)
+	return wire.AppendSSE(nil, s)
+}

@@ -1,0 +1,174 @@
+package actors
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/troupe-run/troupe/wire"
+)
+
+// roomy says that every byte of the room for snapshots has been given back.
+func (r *rig) roomy() bool {
+	most := int64(r.host.limits.SnapshotBytes)
+	if !r.host.snapshotRoom.TryAcquire(most) {
+		return false
+	}
+	r.host.snapshotRoom.Release(most)
+	return true
+}
+
+// TestFollowersThatJoinTogetherShareOneSnapshot: it is encoded once, whether the
+// thread is quiet or speaks while they join, and each of them sees the thread
+// exactly; the next to come after they have written it gets one of its own.
+func TestFollowersThatJoinTogetherShareOneSnapshot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, rigOptions{})
+		first := r.follow("scripted.a")
+		r.prompt("scripted.a", "say:hello ; slow:100")
+		saw(first, "text", func(*wire.TextDelta) bool { return true })
+		before := r.host.encodings.Load()
+		var joined []*Follower
+		for range 50 {
+			f, err := r.c.Follow(context.Background(), "scripted.a", FollowOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			joined = append(joined, f)
+			wait(20) // the thread goes on meanwhile
+		}
+		var want []byte
+		for i, f := range joined {
+			b, err := f.Next(time.Second)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if i == 0 {
+				want = b
+			} else if &b[0] != &want[0] {
+				t.Fatalf("follower %d has a snapshot of its own", i)
+			}
+		}
+		if n := r.host.encodings.Load() - before; n != 1 {
+			t.Errorf("%d encodings, want 1", n)
+		}
+		first.settled(1)
+		final := fold(first.all())
+		for i, f := range joined {
+			frames := decode(t, want)
+			for {
+				b, err := f.Next(time.Millisecond)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if b == nil {
+					break
+				}
+				frames = append(frames, decode(t, b)...)
+			}
+			sound(t, frames)
+			if have := fold(frames); !same(have, final) {
+				t.Fatalf("follower %d ends with another thread", i)
+			}
+			f.Close()
+		}
+		r.follow("scripted.a")
+		if n := r.host.encodings.Load() - before; n != 2 {
+			t.Errorf("%d encodings, want a second for who comes later", n)
+		}
+		if !r.roomy() {
+			t.Error("room for snapshots was not given back")
+		}
+	})
+}
+
+// TestAnOpeningThatIsTooOldIsNotShared: what was told since would be more to send
+// than a snapshot, and would hold the log.
+func TestAnOpeningThatIsTooOldIsNotShared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, _ := newTestFeed(64 << 20)
+		a := attached(f, FollowOptions{})
+		mustPublish(t, f, textFrame(1, "x"))
+		b := attached(f, FollowOptions{})
+		if a.opening.Load() != b.opening.Load() {
+			t.Error("one frame later it should be shared")
+		}
+		alone := newFollower(nil, wire.ThreadID{}, FollowOptions{})
+		f.attach(alone, &pin{}, true)
+		partial := attached(f, FollowOptions{Partials: true})
+		if o := a.opening.Load(); alone.opening.Load() == o || partial.opening.Load() == o {
+			t.Error("one that is alone, or wants partials, shares nothing")
+		}
+		mustPublish(t, f, textFrame(2, strings.Repeat("x", shareFrom)))
+		if f.opening != nil {
+			t.Error("the feed holds its log for an opening that nobody will join")
+		}
+		if c := attached(f, FollowOptions{}); c.opening.Load() == a.opening.Load() {
+			t.Error("it is shared beyond its bound")
+		}
+		f.close(nil)
+	})
+}
+
+// Followers that come and go at random instants, many of them before their snapshot
+// was made or while it was waited for, leave nothing behind.
+func TestRoomForSnapshotsIsAlwaysGivenBack(t *testing.T) {
+	seed := rand.Uint64()
+	rnd := rand.New(rand.NewPCG(seed, 0))
+	r := newRig(t, rigOptions{real: true, limits: Limits{SnapshotBytes: 3000, Snapshots: 1}})
+	for i := range 4 {
+		r.prompt(id(i), "say:"+strings.Repeat("word ", 100*i)+" ; slow:60")
+	}
+	var wg sync.WaitGroup
+	for range 400 {
+		in, read, stay := rnd.IntN(4), rnd.IntN(3), time.Duration(rnd.IntN(4))*time.Millisecond
+		wg.Go(func() {
+			f, err := r.c.Follow(context.Background(), id(in), FollowOptions{})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			left := time.AfterFunc(stay, f.Close)
+			defer left.Stop()
+			for range read {
+				if _, err := f.Next(stay); err != nil {
+					break
+				}
+			}
+			f.Close()
+		})
+	}
+	wg.Wait()
+	until(t, fmt.Sprintf("the room to be given back (seed %d)", seed), r.roomy)
+}
+
+func id(i int) string { return fmt.Sprintf("scripted.%c", 'a'+i) }
+
+// fold is the thread that the frames tell.
+func fold(frames []wire.Frame) *wire.Snapshot {
+	out := frames[0].(*wire.Snapshot)
+	for _, f := range frames[1:] {
+		out = wire.Fold(out, f)
+	}
+	return out
+}
+
+// decode reads whole SSE events.
+func decode(t *testing.T, b []byte) []wire.Frame {
+	t.Helper()
+	var out []wire.Frame
+	for event := range bytes.SplitSeq(bytes.TrimSuffix(b, []byte("\n\n")), []byte("\n\n")) {
+		fr, err := wire.DecodeFrame(bytes.TrimPrefix(event, []byte("data: ")))
+		if err != nil {
+			t.Fatalf("%q: %v", event, err)
+		}
+		out = append(out, fr)
+	}
+	return out
+}
