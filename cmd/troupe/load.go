@@ -45,6 +45,9 @@ func (c *cli) loadCommand() *cobra.Command {
 			if !cmd.Flags().Changed("seed") {
 				o.Seed = rand.Uint64()
 			}
+			if o.Short {
+				o.Idle = 0
+			}
 			var err error
 			if o.Budgets.MemoryPerFollower, err = bytesOf("--max-memory-per-follower", perFollower); err != nil {
 				return err
@@ -67,6 +70,7 @@ func (c *cli) loadCommand() *cobra.Command {
 	f.Uint64Var(&o.Seed, "seed", 0, "of the schedules (default: a new one, which is printed)")
 	f.BoolVar(&o.Short, "short", false, "a form of a few seconds, judged by the rules alone")
 	f.BoolVar(&o.Baseline, "baseline", false, "feed the same frames at the same pace to a raw shared-log writer, and compare")
+	f.DurationVar(&o.Idle, "idle", 2*time.Second, "how long the followers idle before the memory they take is read")
 	f.DurationVar(&o.Timeout, "timeout", 10*time.Minute, "of one scenario")
 	f.DurationVar(&o.Budgets.P99, "max-p99", 0, "budget: the delivery's p99")
 	f.StringVar(&perFollower, "max-memory-per-follower", "", "budget: the server's memory for each idle follower, as 10KB")

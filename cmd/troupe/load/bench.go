@@ -26,6 +26,7 @@ type bench struct {
 	meter  meter
 	dial   *dialer
 	result *Result
+	parts  []*Result // rows before it
 }
 
 // prefix makes ids of this call's own: a server may have seen others.
@@ -91,6 +92,9 @@ func (b *bench) join(ctx context.Context, c *crowd, threads []*thread, stuck int
 	if err := c.join(ctx, threads, b.shape.followers, b.o.Checked, stuck); err != nil {
 		return err
 	}
+	if err := pause(ctx, b.o.Idle); err != nil {
+		return err
+	}
 	joined := b.usage(ctx)
 	if start == nil || joined == nil {
 		return nil
@@ -100,6 +104,17 @@ func (b *bench) join(ctx context.Context, c *crowd, threads []*thread, stuck int
 		PerFollower: float64(joined.memory-start.memory) / float64(len(c.followers)),
 	}
 	return nil
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.C:
+		return nil
+	}
 }
 
 // warm runs the probes.
@@ -137,7 +152,7 @@ func (b *bench) measure(ctx context.Context, c *crowd, m meter, r *Result, publi
 		}
 		return &u
 	}
-	before := read()
+	before, own := read(), ownCPU()
 	watch := watchMemory(ctx, m, func() float64 { return float64(c.tallies.deliveriesNow()) / float64(expect) })
 	from := c.settled.Load()
 	err := publish(ctx)
@@ -150,6 +165,11 @@ func (b *bench) measure(ctx context.Context, c *crowd, m meter, r *Result, publi
 	r.Deliveries, r.Seconds = s.deliveries, s.delivering.Seconds()
 	if s.delivering > 0 {
 		r.PerSecond = float64(s.deliveries) / s.delivering.Seconds()
+	}
+	r.figure("published in", s.publishing.Seconds(), "s")
+	r.figure("delivered in", s.delivering.Seconds(), "s")
+	if s.deliveries > 0 {
+		r.figure("the tool's own CPU", float64((ownCPU()-own)/time.Microsecond)/float64(s.deliveries), "µs/delivery")
 	}
 	if s.latency.TotalCount() > 0 {
 		l := latencyOf(s.latency)

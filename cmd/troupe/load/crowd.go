@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/troupe-run/troupe/wire"
 )
 
 // crowd is all followers of a scenario.
@@ -21,7 +23,8 @@ type crowd struct {
 	tallies *tallies
 	first   *stopwatch // from a prompt to the first delta of its run
 	hash    maphash.Seed
-	elides  bool // runs call tools, whose partial results are elided
+	elides  bool                            // runs call tools, whose partial results are elided
+	saw     func(*thread, wire.Observation) // told by the checked followers, in their goroutines; may be nil
 	until   time.Time
 
 	followers []*follower
@@ -43,6 +46,12 @@ func newCrowd(d *dialer, rules *violations, until time.Time) *crowd {
 	}
 }
 
+// receiveBuffer is a follower's in the kernel, in bytes. Left to itself it grows to
+// megabytes when the server is fast: a thousand of them then exceed what the kernel
+// gives all of TCP, which drops segments, and the tail that is measured is its
+// retransmissions.
+const receiveBuffer = 128 << 10
+
 // dialsAtOnce bounds the connections that are being made.
 const dialsAtOnce = 64
 
@@ -50,20 +59,7 @@ const dialsAtOnce = 64
 // snapshot. The first follower of the first full threads is fully checked; stuck of
 // them all stop reading after their snapshot.
 func (c *crowd) join(ctx context.Context, threads []*thread, n, full, stuck int) error {
-	var checked, rest []*follower
-	for i, th := range threads {
-		for j := range n {
-			f := &follower{crowd: c, thread: th}
-			if j == 0 && i < full && th.check == nil {
-				th.check = newChecker(th, c.hash, c.rules.add)
-				th.check.elides = c.elides
-				f.check, th.checked = th.check, f
-				checked = append(checked, f)
-				continue
-			}
-			rest = append(rest, f)
-		}
-	}
+	checked, rest := c.gather(threads, n, full)
 	for i := range min(stuck, len(rest)) {
 		rest[len(rest)-1-i].stuck = true
 	}
@@ -83,6 +79,50 @@ func (c *crowd) join(ctx context.Context, threads []*thread, n, full, stuck int)
 	})
 }
 
+// gather makes the followers, the fully checked ones apart.
+func (c *crowd) gather(threads []*thread, n, full int) (checked, rest []*follower) {
+	for i, th := range threads {
+		for j := range n {
+			f := &follower{crowd: c, thread: th}
+			if j == 0 && i < full {
+				th.check = newChecker(th, c.hash, c.rules.add)
+				th.check.elides = c.elides
+				if c.saw != nil {
+					th.check.saw = func(o wire.Observation) { c.saw(th, o) }
+				}
+				f.check, th.checked = th.check, f
+				checked = append(checked, f)
+				continue
+			}
+			rest = append(rest, f)
+		}
+	}
+	return checked, rest
+}
+
+// storm lets all followers of one idle thread join in the same instant. It answers
+// how long it took until the last had its snapshot.
+func (c *crowd) storm(ctx context.Context, th *thread, n int) (time.Duration, error) {
+	checked, rest := c.gather([]*thread{th}, n, 1)
+	began := time.Now()
+	if err := c.connect(ctx, append(checked, rest...)); err != nil {
+		return 0, err
+	}
+	err := c.wait(ctx, "snapshots", func() bool { return c.opened.Load()+c.ended.Load() >= int64(n) })
+	return time.Unix(0, c.lastOpened.Load()).Sub(began), err
+}
+
+// same holds the snapshots of an idle thread's followers against each other, once
+// they have left.
+func (c *crowd) same() {
+	first := c.followers[0]
+	for _, f := range c.followers[1:] {
+		if f.opened && (f.asOf != first.asOf || f.crc != first.crc || f.bytes != first.bytes) {
+			f.breaks(RuleSameBytes, fmt.Sprintf("a snapshot of %d bytes as of %d", f.bytes, f.asOf), fmt.Sprintf("that of %d bytes as of %d, as another follower got", first.bytes, first.asOf))
+		}
+	}
+}
+
 // connect makes the connections and sends their requests.
 func (c *crowd) connect(ctx context.Context, fs []*follower) error {
 	g, ctx := errgroup.WithContext(ctx)
@@ -94,9 +134,11 @@ func (c *crowd) connect(ctx context.Context, fs []*follower) error {
 			if err != nil {
 				return err
 			}
+			size := receiveBuffer
 			if f.stuck {
-				_ = conn.SetReadBuffer(4 << 10) // what it does not read should stay with the server
+				size = 4 << 10 // what it does not read should stay with the server
 			}
+			_ = conn.SetReadBuffer(size)
 			_ = conn.SetDeadline(c.until)
 			f.conn = conn
 			_, err = fmt.Fprintf(conn, "GET /api/threads/%s/follow HTTP/1.1\r\nHost: %s\r\nAccept: text/event-stream\r\n\r\n", f.thread.id, c.host)

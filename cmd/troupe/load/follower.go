@@ -26,6 +26,7 @@ type thread struct {
 	prompted atomic.Int64 // ns; taken by whoever gets the first delta after it
 	check    *checker     // what its fully checked follower saw; nil without one
 	checked  *follower    // that follower
+	asked    chan string  // the ids of its questions, where a scenario answers them
 }
 
 // look calls fn while the thread's fully checked follower stands still.

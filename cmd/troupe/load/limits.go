@@ -1,6 +1,10 @@
 package load
 
-import "golang.org/x/sys/unix"
+import (
+	"time"
+
+	"golang.org/x/sys/unix"
+)
 
 // raiseOpenFiles raises this process' limit of open files as far as it may, and
 // answers what it is then. Its own servers inherit it.
@@ -27,3 +31,12 @@ const (
 	wantOpenFiles = 65_536
 	spareFiles    = 256
 )
+
+// ownCPU is what the tool itself has used.
+func ownCPU() time.Duration {
+	var u unix.Rusage
+	if unix.Getrusage(unix.RUSAGE_SELF, &u) != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}

@@ -39,6 +39,7 @@ type Options struct {
 
 	Short    bool
 	Baseline bool
+	Idle     time.Duration // between the last follower's joining and reading the memory they take
 	Timeout  time.Duration // of one scenario
 	Budgets  Budgets
 	Progress io.Writer // nil is none

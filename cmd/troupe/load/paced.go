@@ -71,13 +71,13 @@ func slowFollowers(ctx context.Context, b *bench) error {
 	without := *whole
 	b.result = &without
 	b.result.Scenario = "slow-followers, none stuck"
+	b.parts = append(b.parts, &without)
 	if err := pacedWith(ctx, b, 0); err != nil {
 		return err
 	}
 	b.result = whole
 	b.o = withoutBaseline(b.o)
 	err := pacedWith(ctx, b, max(1, b.shape.followers*b.shape.threads/10))
-	whole.Baseline, whole.Ratio = without.Baseline, without.Ratio
 	if whole.Delivery != nil && without.Delivery != nil {
 		whole.figure("p99 without stuck", without.Delivery.P99, "ms")
 		whole.figure(figureSlowRatio, whole.Delivery.P99/without.Delivery.P99, "")

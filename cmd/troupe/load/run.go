@@ -88,11 +88,14 @@ func (r *Report) play(ctx context.Context, o *Options, s scenario, show *progres
 		err = nil // the rule that was broken is reported
 	}
 	err = errors.Join(err, b.end())
-	r.Results = append(r.Results, b.result)
+	rows := append(b.parts, b.result)
+	r.Results = append(r.Results, rows...)
 	kept, total := b.rules.all()
 	r.Violations, r.Broken = append(r.Violations, kept...), r.Broken+total
 	if !o.Short {
-		r.OverBudget = append(r.OverBudget, o.Budgets.over(b.result)...)
+		for _, row := range rows {
+			r.OverBudget = append(r.OverBudget, o.Budgets.over(row)...)
+		}
 	}
 	return err
 }

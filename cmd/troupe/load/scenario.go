@@ -33,6 +33,31 @@ func scenarios() []scenario {
 			shape{threads: 1, followers: 200, rate: 200, size: 8192, frames: 4000},
 			shape{threads: 1, followers: 10, rate: 1500, size: 16 << 10, frames: 2500}, slowFollowers,
 		},
+		{
+			"reconnect-storm", "every follower of a thread with a long history reconnects at the same instant",
+			shape{threads: 1, followers: 1000, rate: 0, size: 64 << 10, frames: 80},
+			shape{threads: 1, followers: 50, rate: 0, size: 16 << 10, frames: 40}, reconnectStorm,
+		},
+		{
+			"dialog-race", "many answer and cancel one question at once: one wins",
+			shape{threads: 20, followers: 5, times: 20},
+			shape{threads: 5, followers: 2, times: 4}, dialogRace,
+		},
+		{
+			"abort-storm", "many stop a run at once: it settles once, and the thread goes on",
+			shape{threads: 20, followers: 5, size: 64, times: 10},
+			shape{threads: 5, followers: 2, size: 64, times: 3}, abortStorm,
+		},
+		{
+			"prompt-storm", "prompts of every kind over many threads, with aborts and races mixed in by a seeded schedule",
+			shape{threads: 200, followers: 2, times: 10_000},
+			shape{threads: 20, followers: 2, times: 300}, promptStorm,
+		},
+		{
+			"cold-follows", "many threads are followed once and left: the memory comes back",
+			shape{threads: 10_000, followers: 1},
+			shape{threads: 500, followers: 1}, coldFollows,
+		},
 	}
 }
 

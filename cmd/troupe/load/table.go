@@ -28,6 +28,9 @@ func (r *Report) Print(out io.Writer) {
 	fmt.Fprintln(out)
 	for _, res := range r.Results {
 		res.notes(out)
+		if res.Baseline != nil {
+			res.Baseline.notes(out)
+		}
 	}
 	if r.Interrupted {
 		fmt.Fprintln(out, "interrupted: the table is of what was done until then")
