@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"slices"
 	"strings"
@@ -338,6 +339,24 @@ func (r *rig) usable(id string) {
 	}
 	frames := v.settled(end.Generation)
 	sound(r.t, frames)
+}
+
+// history is the snapshot that a follow would open with.
+func (r *rig) history(id string) (*wire.Snapshot, error) {
+	h, err := r.c.History(context.Background(), id)
+	if err != nil {
+		return nil, err
+	}
+	defer h.Close()
+	b, err := io.ReadAll(h)
+	if err != nil {
+		return nil, err
+	}
+	f, err := wire.DecodeFrame(b)
+	if err != nil {
+		return nil, err
+	}
+	return f.(*wire.Snapshot), nil
 }
 
 func said(frames []wire.Frame) string {
