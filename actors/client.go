@@ -275,43 +275,6 @@ func (h *Host) leave(f *Follower) {
 	h.root.Send(h.registry, &leave{thread: f.thread, follower: f})
 }
 
-// History is the snapshot that a follow would open with.
-func (c *Client) History(ctx context.Context, text string) (*wire.Snapshot, error) {
-	id, err := c.resolve(ctx, text)
-	if err != nil {
-		return nil, err
-	}
-	cwd := c.h.agents[id.Type].Cwd
-	p, err := send[*pin](ctx, c.h, id, func(t token) input { return &pinInput{token: t, cwd: cwd} })
-	if err != nil {
-		return nil, err
-	}
-	select {
-	case c.h.snapshots <- struct{}{}:
-	case <-ctx.Done():
-		return nil, wire.Errorf(wire.CodeTimeout, "too many snapshots are being read")
-	}
-	defer func() { <-c.h.snapshots }()
-	s, err := c.h.assemble(ctx, id, p)
-	if err != nil {
-		return nil, wire.AsFailure(err)
-	}
-	return s, nil
-}
-
-// assemble is the one live-or-cold read behind follow and history. The folder is
-// looked at here, since a thread does no I/O: a folder that is gone reads "".
-func (h *Host) assemble(ctx context.Context, id wire.ThreadID, p *pin) (*wire.Snapshot, error) {
-	s, err := p.assemble(ctx, id, h.journal)
-	if err != nil {
-		return nil, err
-	}
-	if fi, err := os.Stat(s.Cwd); err != nil || !fi.IsDir() {
-		s.Cwd = ""
-	}
-	return s, nil
-}
-
 // Prompt admits a prompt and returns once it is durable. It creates a thread of a
 // known type.
 func (c *Client) Prompt(ctx context.Context, text string, r wire.PromptRequest) (wire.PromptReceipt, error) {

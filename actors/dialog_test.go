@@ -228,7 +228,7 @@ func TestRule_ASecretIsNowhere(t *testing.T) {
 		if !strings.Contains(said(frames), wire.Redacted) {
 			t.Errorf("said %q", said(frames))
 		}
-		s, err := r.c.History(context.Background(), "scripted.a")
+		s, err := r.history("scripted.a")
 		if err != nil {
 			t.Fatal(err)
 		}

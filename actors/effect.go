@@ -68,8 +68,6 @@ type (
 		value   any
 		failure *wire.Failure
 	}
-	// resetTails empties the sent tail: a new session begins.
-	resetTails struct{}
 	// askPassivate tells the registry that the thread is quiet.
 	askPassivate struct{}
 	// decline tells the registry that the thread is not quiet after all.
@@ -92,7 +90,6 @@ func (dispose) effect()      {}
 func (arm) effect()          {}
 func (disarm) effect()       {}
 func (reply) effect()        {}
-func (resetTails) effect()   {}
 func (askPassivate) effect() {}
 func (decline) effect()      {}
 func (stopSelf) effect()     {}

@@ -221,6 +221,35 @@ func TestDetachLeavesTheOthers(t *testing.T) {
 	})
 }
 
+// TestNothingIsAllocatedPerFollowerPerFrame: neither where the thread publishes nor
+// where a follower takes what is due.
+func TestNothingIsAllocatedPerFollowerPerFrame(t *testing.T) {
+	const frames, followers = 500, 200
+	count := func(n int) float64 {
+		f, _ := newTestFeed(1 << 40)
+		defer f.close(nil)
+		var all []*Follower
+		for range n {
+			all = append(all, attached(f, FollowOptions{}))
+		}
+		fr := textFrame(1, strings.Repeat("x", 200))
+		return testing.AllocsPerRun(5, func() {
+			for range frames {
+				mustPublish(t, f, fr)
+				for _, fo := range all {
+					if b, err := fo.Next(time.Hour); b == nil || err != nil {
+						t.Fatalf("nothing is due: %v", err)
+					}
+				}
+			}
+		})
+	}
+	one, many := count(1), count(followers)
+	if perFrame := (many - one) / frames; perFrame > 0.1 { // a hundredth each would be two
+		t.Errorf("%d followers: %.2f allocations a frame more than for one", followers, perFrame)
+	}
+}
+
 // BenchmarkPublish says what a frame costs the thread, by followers; nothing is
 // allocated per follower.
 func BenchmarkPublish(b *testing.B) {

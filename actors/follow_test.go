@@ -58,7 +58,7 @@ func TestRule_AColdThreadIsAnEmptySnapshot(t *testing.T) {
 		if s.Live || s.Busy || s.Generation != 0 || len(s.Messages) != 0 || s.AsOfSeq != 0 || s.Model != nil {
 			t.Errorf("not empty: %s", show(v.all()))
 		}
-		if _, err := r.c.History(context.Background(), "scripted.nobody"); err != nil {
+		if _, err := r.history("scripted.nobody"); err != nil {
 			t.Error(err)
 		}
 		if _, err := r.c.Get(context.Background(), "scripted.nobody"); wire.AsFailure(err).Code != wire.CodeNotFound {

@@ -65,7 +65,7 @@ func newFollower(h *Host, id wire.ThreadID, o FollowOptions) *Follower {
 func (f *Follower) Next(wait time.Duration) ([]byte, error) {
 	if !f.opened {
 		f.opened = true
-		b, err := f.host.snapshot(f, f.thread)
+		b, err := f.host.snapshot(f)
 		if err == nil {
 			f.feed.sent.add((&wire.Snapshot{}).FrameType(), "", 1)
 		}

@@ -32,6 +32,21 @@ type handle struct {
 	calling  bool
 }
 
+// dispose closes a session. The tail of what was sent ends with it, for followers
+// that stay it begins anew.
+func (t *thread) dispose(number uint64) {
+	t.sessions[number].dispose()
+	delete(t.sessions, number)
+	if len(t.sessions) == 0 {
+		t.sessions = nil
+	}
+	if t.feed != nil {
+		t.sent.reset()
+	} else {
+		t.sent = nil
+	}
+}
+
 // startSession starts a session outside the actor. It waits until the thread's
 // earlier sessions are gone: two of them must never share one vendor session. A
 // Start that does not heed its context is given up.
@@ -40,6 +55,9 @@ func (t *thread) startSession(e startSession) {
 	h := &handle{
 		t: t, inc: t.inc, number: e.session, cancel: cancel, starting: true, gone: make(chan struct{}),
 		intake: newIntake(e.session, t.inc, t.host.limits.IntakeBytes, t.host.root, t.self, t.host.guard),
+	}
+	if t.sessions == nil {
+		t.sessions = map[uint64]*handle{}
 	}
 	t.sessions[e.session] = h
 	before := t.host.lingering.add(t.id, h.gone)
@@ -71,10 +89,10 @@ func (t *thread) start(ctx context.Context, spec host.StartSpec, sink host.Sink)
 	if fi, err := os.Stat(spec.Cwd); err != nil || !fi.IsDir() {
 		return nil, &wire.Failure{Code: wire.CodeStartFailed, Message: "the thread's folder is gone: " + spec.Cwd}
 	}
-	if err := t.agent.Runtime.Available(); err != nil {
+	if err := t.runtime().Available(); err != nil {
 		return nil, err
 	}
-	return t.agent.Runtime.Start(ctx, spec, sink)
+	return t.runtime().Start(ctx, spec, sink)
 }
 
 // startEnded: Start came back, with a session or without.

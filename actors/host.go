@@ -120,7 +120,10 @@ func Start(c Config) (*Host, error) {
 	h.inFlight = make(chan struct{}, h.limits.InFlight)
 	h.root = h.system.Root
 	h.registry = h.root.Spawn(actor.PropsFromProducer(func() actor.Actor {
-		return &registry{host: h, threads: map[wire.ThreadID]*resident{}}
+		return &registry{
+			host: h, threads: map[wire.ThreadID]*resident{},
+			props: actor.PropsFromProducer(func() actor.Actor { return &thread{host: h} }),
+		}
 	}, actor.WithSupervisor(c.Strategy)))
 	return h, nil
 }

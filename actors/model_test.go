@@ -69,7 +69,7 @@ func newWorld(t *testing.T, seed uint64, lag int) *world {
 		pending: map[token]bool{}, asked: map[string]bool{}, ended: map[uint64]int{},
 		settled: map[uint64]int{}, runs: map[uint64]bool{},
 	}
-	w.s = newState(wire.ThreadID{Type: "a", ID: "b"}, l, true)
+	w.s = newState(wire.ThreadID{Type: "a", ID: "b"}, &l, true)
 	w.feed(&loadedInput{opened: host.Opened{Epoch: 1}})
 	f := newFollower(nil, wire.ThreadID{}, FollowOptions{})
 	w.ask(func(tok token) input { return &subscribeInput{token: tok, follower: f} })

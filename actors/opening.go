@@ -1,7 +1,9 @@
 package actors
 
 import (
+	"bytes"
 	"context"
+	"os"
 	"sync"
 	"sync/atomic"
 
@@ -109,10 +111,9 @@ func (u whileFollowed) Err() error {
 	}
 }
 
-// snapshot is the encoded snapshot of an opening; the first of its holders to come
-// makes it, the others wait for it. Two bounds hold in the whole host: how many are
-// assembled at once, and the bytes of all that are still being written to someone.
-func (h *Host) snapshot(f *Follower, id wire.ThreadID) ([]byte, error) {
+// snapshot is the encoded snapshot of a follower's opening; the first of its holders
+// to come makes it, the others wait for it.
+func (h *Host) snapshot(f *Follower) ([]byte, error) {
 	o := f.opening.Load()
 	if o == nil {
 		return nil, f.reason // it was closed
@@ -126,35 +127,87 @@ func (h *Host) snapshot(f *Follower, id wire.ThreadID) ([]byte, error) {
 	if b, err := o.made(); b != nil || err != nil {
 		return b, err
 	}
+	b, room, err := h.encodeSnapshot(whileFollowed{context.Background(), f.ended}, f.thread, o.pin)
+	select {
+	case <-f.ended: // the next holder tries again
+		h.snapshotRoom.Release(room)
+		return nil, f.reason
+	default:
+	}
+	if !o.make(b, room, err) {
+		h.snapshotRoom.Release(room)
+	}
+	return b, err
+}
+
+// encodeSnapshot is the one live-or-cold read behind follow and history, as an SSE
+// event. Two bounds hold in the whole host: how many are made at once, and the bytes
+// of all that are still being written to someone, of which this takes room.
+func (h *Host) encodeSnapshot(ctx context.Context, id wire.ThreadID, p *pin) (b []byte, room int64, err error) {
 	select {
 	case h.snapshots <- struct{}{}:
 		defer func() { <-h.snapshots }()
-	case <-f.ended:
-		return nil, f.reason
+	case <-ctx.Done():
+		return nil, 0, wire.Errorf(wire.CodeTimeout, "too many snapshots are being read")
 	}
-	b, err := h.encodeSnapshot(id, o.pin)
+	reading, cancel := context.WithTimeout(ctx, h.limits.CallTimeout)
+	defer cancel()
+	s, err := h.assemble(reading, id, p)
 	if err != nil {
-		failure := wire.AsFailure(err)
-		o.make(nil, 0, failure)
-		return nil, failure
+		return nil, 0, wire.AsFailure(err)
 	}
-	room := min(int64(cap(b)), int64(h.limits.SnapshotBytes))
-	if h.snapshotRoom.Acquire(whileFollowed{context.Background(), f.ended}, room) != nil {
-		return nil, f.reason
+	h.encodings.Add(1)
+	if b, err = wire.AppendSSE(nil, s); err != nil {
+		return nil, 0, wire.AsFailure(err)
 	}
-	if !o.make(b, room, nil) {
-		h.snapshotRoom.Release(room)
+	room = min(int64(cap(b)), int64(h.limits.SnapshotBytes))
+	if h.snapshotRoom.Acquire(ctx, room) != nil {
+		return nil, 0, wire.Errorf(wire.CodeTimeout, "too many snapshots are being sent")
 	}
-	return b, nil
+	return b, room, nil
 }
 
-func (h *Host) encodeSnapshot(id wire.ThreadID, p *pin) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), h.limits.CallTimeout)
-	defer cancel()
-	s, err := h.assemble(ctx, id, p)
+// assemble looks at the folder too, since a thread does no I/O: one that is gone
+// reads "".
+func (h *Host) assemble(ctx context.Context, id wire.ThreadID, p *pin) (*wire.Snapshot, error) {
+	s, err := p.assemble(ctx, id, h.journal)
 	if err != nil {
 		return nil, err
 	}
-	h.encodings.Add(1)
-	return wire.AppendSSE(nil, s)
+	if fi, err := os.Stat(s.Cwd); err != nil || !fi.IsDir() {
+		s.Cwd = ""
+	}
+	return s, nil
+}
+
+// History is an encoded snapshot, as JSON. It takes room until it is closed, which
+// may be done more than once.
+type History struct {
+	*bytes.Reader
+	close func()
+}
+
+// Close gives the room back.
+func (h *History) Close() error {
+	h.close()
+	return nil
+}
+
+// History is the snapshot that a follow would open with.
+func (c *Client) History(ctx context.Context, text string) (*History, error) {
+	id, err := c.resolve(ctx, text)
+	if err != nil {
+		return nil, err
+	}
+	cwd := c.h.agents[id.Type].Cwd
+	p, err := send[*pin](ctx, c.h, id, func(t token) input { return &pinInput{token: t, cwd: cwd} })
+	if err != nil {
+		return nil, err
+	}
+	b, room, err := c.h.encodeSnapshot(ctx, id, p)
+	if err != nil {
+		return nil, err
+	}
+	b = bytes.TrimSuffix(bytes.TrimPrefix(b, []byte("data: ")), []byte("\n\n"))
+	return &History{bytes.NewReader(b), sync.OnceFunc(func() { c.h.snapshotRoom.Release(room) })}, nil
 }

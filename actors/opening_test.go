@@ -145,6 +145,17 @@ func TestRoomForSnapshotsIsAlwaysGivenBack(t *testing.T) {
 		})
 	}
 	wg.Wait()
+	for i := range 4 { // a history takes room too
+		h, err := r.c.History(context.Background(), id(i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.roomy() {
+			t.Error("a history that is open takes no room")
+		}
+		h.Close()
+		h.Close()
+	}
 	until(t, fmt.Sprintf("the room to be given back (seed %d)", seed), r.roomy)
 }
 

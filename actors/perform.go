@@ -20,6 +20,9 @@ func (t *thread) perform(e effect) {
 		t.publish(e)
 	case attach:
 		if t.feed == nil {
+			if t.sent == nil {
+				t.sent = &sentTail{t: tail{max: t.host.limits.TailRows}}
+			}
 			t.feed = newFeed(t.host.limits.feed(), t.sent, t.host.guard)
 		}
 		t.feed.attach(e.follower, e.pin, e.alone)
@@ -51,25 +54,18 @@ func (t *thread) perform(e effect) {
 			h.kill()
 		}
 	case dispose:
-		t.sessions[e.session].dispose()
-		delete(t.sessions, e.session)
+		t.dispose(e.session)
 	case arm:
 		t.arm(e.timer, e.after)
 	case disarm:
-		if a, ok := t.timers[e.timer]; ok {
-			a.t.Stop()
-			delete(t.timers, e.timer)
-		}
+		t.timers.disarm(e.timer)
 	case reply:
-		if done := t.replies[e.token]; done != nil {
-			delete(t.replies, e.token)
+		if done := t.replies.take(e.token); done != nil {
 			if rows, ok := e.value.(emittedRows); ok {
 				e.value = t.tails(rows)
 			}
 			done(e.value, e.failure)
 		}
-	case resetTails:
-		t.sent.reset()
 	case askPassivate:
 		t.host.root.Send(t.host.registry, &quiet{thread: t.id, pid: t.self})
 	case decline:
@@ -109,37 +105,38 @@ func (t *thread) logFrame(e publish) {
 		if spine[f.Observation.Kind()] {
 			level = zapcore.InfoLevel
 		}
-		ce := t.log.Check(level, string(f.Observation.Kind()))
+		ce := t.host.log.Check(level, string(f.Observation.Kind()))
 		if ce == nil {
 			return
 		}
-		var fields []zap.Field
-		if t.log.Core().Enabled(zapcore.DebugLevel) {
+		fields := []zap.Field{t.named()}
+		if t.host.log.Core().Enabled(zapcore.DebugLevel) {
 			fields = append(fields, zap.Uint64("seq", f.Seq), zap.String("provenance", string(e.prov)))
 		}
-		if t.log.Core().Enabled(traceLevel) {
+		if t.host.log.Core().Enabled(traceLevel) {
 			if b, err := wire.EncodeObservation(f.Observation); err == nil {
 				fields = append(fields, zap.ByteString("payload", b))
 			}
 		}
 		ce.Write(fields...)
 	case *wire.Status:
-		if ce := t.log.Check(zapcore.InfoLevel, "status"); ce != nil {
-			ce.Write(zap.Bool("live", f.Live), zap.Bool("busy", f.Busy), zap.Uint64("generation", f.Generation))
+		if ce := t.host.log.Check(zapcore.InfoLevel, "status"); ce != nil {
+			ce.Write(t.named(), zap.Bool("live", f.Live), zap.Bool("busy", f.Busy), zap.Uint64("generation", f.Generation))
 		}
 	}
 }
+
+// named says whose a line of the log is. A logger of its own would cost an idle
+// thread a kilobyte.
+func (t *thread) named() zap.Field { return zap.String("thread", t.id.String()) }
 
 // tell sends a message to the thread itself, from any goroutine.
 func (t *thread) tell(m any) { t.host.root.Send(t.self, m) }
 
 func (t *thread) arm(id timerID, after time.Duration) {
-	if a, ok := t.timers[id]; ok {
-		a.t.Stop()
-	}
 	t.serial++
 	m := &fired{inc: t.inc, timer: id, serial: t.serial}
-	t.timers[id] = armed{serial: t.serial, t: time.AfterFunc(after, func() { t.tell(m) })}
+	t.timers.arm(m, time.AfterFunc(after, func() { t.tell(m) }))
 }
 
 // commit hands a batch to the journal. What cannot be encoded is a bug, and
@@ -201,5 +198,9 @@ func (t *thread) tails(emitted emittedRows) wire.Tails {
 	if emitted == nil {
 		return wire.Tails{Emitted: []wire.TailRow{}, Sent: []wire.TailRow{}}
 	}
-	return wire.Tails{Emitted: emitted, Sent: t.sent.list()}
+	sent := []wire.TailRow{}
+	if t.sent != nil {
+		sent = t.sent.list()
+	}
+	return wire.Tails{Emitted: emitted, Sent: sent}
 }

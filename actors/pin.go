@@ -84,7 +84,10 @@ func (s *state) pinNow(cwd string) *pin {
 	if !s.exists {
 		b.Cwd = cwd
 	}
-	tail := slices.Concat(s.transcript.tail, s.batch.records)
+	tail := slices.Clone(s.transcript.tail)
+	if s.batch != nil {
+		tail = append(tail, s.batch.records...)
+	}
 	return &pin{base: b, head: s.committed, tail: tail, open: s.transcript.pinOpen()}
 }
 

@@ -30,13 +30,16 @@ func (s *state) deliver(o wire.Observation, p provenance) {
 	s.tell(&wire.ObservationFrame{Seq: s.feedSeq, Observation: o}, p)
 }
 
-// tell records a frame in the emitted tail and has it performed.
+// tell records a frame in the emitted tail, which lives with the session, and has it
+// performed.
 func (s *state) tell(f wire.Frame, p provenance) {
 	name := ""
 	if o, ok := f.(*wire.ObservationFrame); ok {
 		name = string(o.Observation.Kind())
 	}
-	s.emitted.add(f.FrameType(), name, p, 1)
+	if s.session.attached {
+		s.emitted.add(f.FrameType(), name, p, 1)
+	}
 	s.do(publish{f, p})
 }
 
@@ -45,10 +48,10 @@ func (s *state) applyToView(o wire.Observation) {
 	case *wire.Model:
 		m := o.Model
 		s.view.model, s.row.Model = &m, &m
-		s.batch.row = true
+		s.wants().row = true
 	case *wire.PermissionMode:
 		s.row.Mode = wire.PermissionModeState{Mode: o.Mode, Available: o.Available}
-		s.batch.row = true
+		s.wants().row = true
 	case *wire.SessionUsageChanged:
 		s.row.Usage = o.Usage
 		s.touch()

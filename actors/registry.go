@@ -1,6 +1,8 @@
 package actors
 
 import (
+	"path"
+
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/troupe-run/troupe/wire"
@@ -11,6 +13,7 @@ import (
 // thread leaves memory. It never blocks: it would delay every restart behind it.
 type registry struct {
 	host    *Host
+	props   *actor.Props // of every thread
 	threads map[wire.ThreadID]*resident
 }
 
@@ -76,9 +79,9 @@ func (r *registry) Receive(c actor.Context) {
 func (r *registry) deliver(c actor.Context, m *ask) {
 	res := r.threads[m.thread]
 	if res == nil {
-		res = r.spawn(c, m.thread)
-		if res == nil {
-			m.done(nil, &wire.Failure{Code: wire.CodeNotFound, Message: "no agent type " + m.thread.Type})
+		var failure *wire.Failure
+		if res, failure = r.spawn(c, m.thread); failure != nil {
+			m.done(nil, failure)
 			return
 		}
 	}
@@ -93,15 +96,18 @@ func (r *registry) deliver(c actor.Context, m *ask) {
 	res.parked = append(res.parked, m)
 }
 
-func (r *registry) spawn(c actor.Context, id wire.ThreadID) *resident {
-	agent, ok := r.host.agents[id.Type]
-	if !ok {
-		return nil
+// spawn names the actor after the thread, which is how it knows who it is.
+func (r *registry) spawn(c actor.Context, id wire.ThreadID) (*resident, *wire.Failure) {
+	if _, ok := r.host.agents[id.Type]; !ok {
+		return nil, &wire.Failure{Code: wire.CodeNotFound, Message: "no agent type " + id.Type}
 	}
-	pid := c.Spawn(actor.PropsFromProducer(func() actor.Actor { return newThread(r.host, id, agent) }))
+	pid, err := c.SpawnNamed(r.props, id.String())
+	if err != nil { // a name is free once its actor has terminated, and only then are we here
+		return nil, &wire.Failure{Code: wire.CodeInternal, Message: "the thread could not be brought up: " + err.Error()}
+	}
 	res := &resident{pid: pid}
 	r.threads[id] = res
-	return res
+	return res, nil
 }
 
 func (r *registry) forward(c actor.Context, res *resident) {
@@ -115,14 +121,13 @@ func (r *registry) forward(c actor.Context, res *resident) {
 // terminated: an incarnation is gone, by passivation or because supervision gave
 // it up. What was parked goes to the next.
 func (r *registry) terminated(c actor.Context, pid *actor.PID) {
-	for id, res := range r.threads {
-		if !res.pid.Equal(pid) {
-			continue
-		}
-		delete(r.threads, id)
-		for _, m := range res.parked {
-			r.deliver(c, m)
-		}
+	id, _, err := wire.ParseThreadID(path.Base(pid.Id))
+	res := r.threads[id]
+	if err != nil || res == nil || !res.pid.Equal(pid) {
 		return
+	}
+	delete(r.threads, id)
+	for _, m := range res.parked {
+		r.deliver(c, m)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"slices"
 	"strings"
@@ -37,6 +38,7 @@ type rigOptions struct {
 	agents  []Agent
 	script  scripted.Options
 	journal memory.Options
+	around  func(host.Journal) host.Journal // what the host sees of the journal
 	trace   func(*thread, input, []effect)
 	real    bool // outside a bubble: nothing to wait for at the end
 }
@@ -57,13 +59,17 @@ func (s strikes) Current(k string, now time.Time) (time.Duration, bool) {
 func newRig(t testing.TB, o rigOptions) *rig {
 	t.Helper()
 	r := &rig{t: t, journal: memory.New(o.journal), real: o.real}
+	journal := host.Journal(r.journal)
+	if o.around != nil {
+		journal = o.around(journal)
+	}
 	guard := supervision.NewGuard(func(supervision.Fact) {})
 	if o.agents == nil {
 		o.agents = []Agent{{Name: "scripted", Runtime: scripted.New(o.script), Cwd: t.TempDir(), Default: true}}
 	}
 	system := actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }))
 	h, err := Start(Config{
-		System: system, Journal: r.journal, Agents: o.agents, Limits: o.limits,
+		System: system, Journal: journal, Agents: o.agents, Limits: o.limits,
 		Guard:    func(n string, p func(string, any, []byte), fn func()) { guard.Go(n, p, fn) },
 		Strategy: supervision.NewStrategy(supervision.NewPolicy(supervision.RestartLimits()), func(supervision.Fact) {}, time.Now),
 		Strikes:  strikes{supervision.NewPolicy(supervision.SessionLimits())},
@@ -338,6 +344,24 @@ func (r *rig) usable(id string) {
 	}
 	frames := v.settled(end.Generation)
 	sound(r.t, frames)
+}
+
+// history is the snapshot that a follow would open with.
+func (r *rig) history(id string) (*wire.Snapshot, error) {
+	h, err := r.c.History(context.Background(), id)
+	if err != nil {
+		return nil, err
+	}
+	defer h.Close()
+	b, err := io.ReadAll(h)
+	if err != nil {
+		return nil, err
+	}
+	f, err := wire.DecodeFrame(b)
+	if err != nil {
+		return nil, err
+	}
+	return f.(*wire.Snapshot), nil
 }
 
 func said(frames []wire.Frame) string {

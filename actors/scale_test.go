@@ -275,7 +275,7 @@ func Test200ThreadsRunWhileOnePanics(t *testing.T) {
 	var s *wire.Snapshot
 	until(t, "its runs to be settled", func() bool {
 		var err error
-		s, err = r.c.History(context.Background(), "scripted.bad")
+		s, err = r.history("scripted.bad")
 		return err == nil && !s.Busy
 	})
 	if s.Generation == 0 || s.Interrupted == nil || s.Interrupted.Reason != wire.RunFailed {

@@ -141,7 +141,7 @@ func TestAQuietThreadLeavesMemory(t *testing.T) {
 		v := r.follow("scripted.a")
 		r.prompt("scripted.a", "say:remember me ; tool:ls {} ; usage:3,4")
 		v.settled(1)
-		before, err := r.c.History(context.Background(), "scripted.a")
+		before, err := r.history("scripted.a")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -150,7 +150,7 @@ func TestAQuietThreadLeavesMemory(t *testing.T) {
 		if _, resident := r.host.directory.get("scripted.a"); resident {
 			t.Fatal("the thread is still in memory")
 		}
-		after, err := r.c.History(context.Background(), "scripted.a")
+		after, err := r.history("scripted.a")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -175,7 +175,7 @@ func TestNoCommandIsLostWhileAThreadLeaves(t *testing.T) {
 			time.Sleep(time.Duration(i*37%4000) * time.Microsecond)
 		}
 		wait(100)
-		s, err := r.c.History(context.Background(), "scripted.a")
+		s, err := r.history("scripted.a")
 		if err != nil || s.Generation != 300 {
 			t.Errorf("%d runs, %v", s.Generation, err)
 		}

@@ -37,12 +37,12 @@ func (p phase) String() string { return phaseNames[p] }
 // state is everything a thread knows. Only step changes it.
 type state struct {
 	id     wire.ThreadID
-	limits Limits
+	limits *Limits
 	steers bool // the runtime takes a prompt into a busy run
 
 	now     time.Time // of the input being stepped
 	effects []effect
-	batch   batch // what this step wants committed
+	batch   *batch // what this step wants committed; nil is nothing
 
 	phase  phase
 	exists bool // the thread has a record
@@ -138,7 +138,7 @@ type pendingReply struct {
 	value func(s *state) any
 }
 
-func newState(id wire.ThreadID, l Limits, steers bool) *state {
+func newState(id wire.ThreadID, l *Limits, steers bool) *state {
 	return &state{
 		id: id, limits: l, steers: steers, head: -1, committed: -1,
 		row:     rowState{Head: -1, Mode: wire.DefaultPermissionMode(), Tags: map[string]string{}},
@@ -149,11 +149,13 @@ func newState(id wire.ThreadID, l Limits, steers bool) *state {
 // step is one decision: it changes s, and returns what is to be done, in order.
 // It has no I/O, no clock, no goroutine and no randomness.
 func step(s *state, now time.Time, in input) []effect {
-	s.now, s.effects, s.batch = now, nil, batch{}
+	s.now, s.effects, s.batch = now, nil, nil
 	s.handle(in)
 	s.flush()
 	s.keepTimers()
-	return s.effects
+	out := s.effects
+	s.effects, s.batch = nil, nil // or they would be kept until the next step
+	return out
 }
 
 // handle runs the cell of the table.
@@ -161,12 +163,20 @@ func (s *state) handle(in input) { table[s.phase][in.kind()].do(s, in) }
 
 func (s *state) do(e effect) { s.effects = append(s.effects, e) }
 
+// wants is the batch of this step. Most steps want nothing committed.
+func (s *state) wants() *batch {
+	if s.batch == nil {
+		s.batch = &batch{}
+	}
+	return s.batch
+}
+
 func (s *state) touch() { s.dirty = true }
 
 // flush turns what this step gathered into one commit.
 func (s *state) flush() {
-	b := &s.batch
-	if len(b.records) == 0 && len(b.put) == 0 && len(b.take) == 0 && !b.row && len(b.then.replies) == 0 && !b.then.settle {
+	b := s.batch
+	if b == nil || len(b.records) == 0 && len(b.put) == 0 && len(b.take) == 0 && !b.row && len(b.then.replies) == 0 && !b.then.settle {
 		return
 	}
 	before := s.head - int64(len(b.records))
@@ -189,13 +199,13 @@ func (s *state) flush() {
 // record mints the next entry of the durable record.
 func (s *state) record(what string, obs ...wire.Observation) {
 	s.head++
-	s.batch.records = append(s.batch.records, record{seq: s.head, at: s.now, what: what, obs: obs})
+	s.wants().records = append(s.wants().records, record{seq: s.head, at: s.now, what: what, obs: obs})
 }
 
 // afterCommit replies once this step's commit is durable.
 func (s *state) afterCommit(t token, value func(*state) any) {
-	s.batch.row = true
-	s.batch.then.replies = append(s.batch.then.replies, pendingReply{t, value})
+	s.wants().row = true
+	s.wants().then.replies = append(s.wants().then.replies, pendingReply{t, value})
 }
 
 func (s *state) answer(t token, v any) {

@@ -70,7 +70,7 @@ func (s *state) prompt(in *promptInput) {
 
 func (s *state) admit(q queued) {
 	s.queue.push(q)
-	s.batch.put = append(s.batch.put, q)
+	s.wants().put = append(s.wants().put, q)
 	s.row.Recent = append(slices.Clone(s.row.Recent), q.wake.MessageID)
 	if n := len(s.row.Recent) - s.limits.RecentPrompts; n > 0 {
 		s.row.Recent = s.row.Recent[n:]
@@ -106,7 +106,7 @@ func (s *state) withdraw(in *withdrawInput) {
 		return
 	}
 	s.queue.remove(i)
-	s.batch.take = append(s.batch.take, in.messageID)
+	s.wants().take = append(s.wants().take, in.messageID)
 	s.showQueue()
 	s.afterCommit(in.token, func(*state) any { return nil })
 }
@@ -155,7 +155,7 @@ func (s *state) steered(in *steeredInput) {
 		return
 	}
 	e := s.queue.remove(i)
-	s.batch.take = append(s.batch.take, in.messageID)
+	s.wants().take = append(s.wants().take, in.messageID)
 	s.userMessage(e)
 	s.showQueue()
 }

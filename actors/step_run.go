@@ -25,7 +25,7 @@ func (s *state) beginRun(e queued) {
 	}
 	s.phase = phaseRunning
 	s.setStatus(s.view.live, true)
-	s.batch.take = append(s.batch.take, e.wake.MessageID)
+	s.wants().take = append(s.wants().take, e.wake.MessageID)
 	s.record(recordRunStarted)
 	s.userMessage(e)
 }
@@ -122,7 +122,7 @@ func (s *state) endRun(outcome wire.RunOutcome, failure *wire.Failure) {
 		s.row.Interrupted = &wire.Interrupted{Reason: outcome, At: wire.At(s.now)}
 	}
 	s.record(recordRunEnded, r.ended())
-	s.batch.then.settle = true
+	s.wants().then.settle = true
 }
 
 func (r *run) ended() *wire.RunEnded {
@@ -203,7 +203,7 @@ func (s *state) stopRun(by string) {
 
 func (s *state) dropQueue() []wire.QueuedPrompt {
 	dropped, ids := s.queue.drop()
-	s.batch.take = append(s.batch.take, ids...)
+	s.wants().take = append(s.wants().take, ids...)
 	s.showQueue()
 	return dropped
 }

@@ -22,8 +22,6 @@ func (s *state) startSession() {
 	s.session.number = s.epoch<<20 | s.session.count&(1<<20-1)
 	s.session.attached, s.session.prompted, s.session.exited = true, false, nil
 	s.session.listened = s.followers > 0
-	s.emitted.rows = nil
-	s.do(resetTails{})
 	s.phase = phaseStarting
 	s.do(startSession{session: s.session.number, cwd: s.row.Cwd, resume: s.row.Resume})
 }
@@ -52,7 +50,7 @@ func (s *state) sessionStarted(in *sessionStartedInput) {
 	s.sessionUp()
 	if in.info.Resume != "" && in.info.Resume != s.row.Resume {
 		s.row.Resume = in.info.Resume
-		s.batch.row = true
+		s.wants().row = true
 	}
 	if m := in.info.Model; m != nil && s.view.model == nil {
 		s.publish(&wire.Model{Model: *m})
@@ -113,6 +111,7 @@ func (s *state) lostSession() {
 	s.session.scrub = scrubber{}
 	s.session.attached = false
 	s.session.closing++
+	s.emitted.rows = nil
 	s.do(dispose{s.session.number})
 	s.setStatus(false, s.view.busy)
 	if s.view.login != nil {
@@ -257,7 +256,7 @@ func (s *state) fail() {
 	for i := range s.queue.entries {
 		s.queue.entries[i].doomed = true
 	}
-	s.batch.row = true
+	s.wants().row = true
 	s.touch()
 }
 

@@ -2,11 +2,10 @@ package actors
 
 import (
 	"fmt"
+	"path"
 	"sync/atomic"
-	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
-	"go.uber.org/zap"
 
 	"github.com/troupe-run/troupe/host"
 	"github.com/troupe-run/troupe/wire"
@@ -58,19 +57,17 @@ var incarnations atomic.Uint64
 // thread is the actor: a thin shell around state. It owns what cannot be in a
 // pure state: replies, timers, the session, the feed. Nothing in it blocks.
 type thread struct {
-	host  *Host
-	id    wire.ThreadID
-	agent Agent
-	log   *zap.Logger
-	inc   uint64
-	self  *actor.PID
+	host *Host
+	id   wire.ThreadID
+	inc  uint64
+	self *actor.PID
 
 	state    *state
 	feed     *feed
 	sent     *sentTail
 	sessions map[uint64]*handle
-	timers   map[timerID]armed
-	replies  map[token]func(any, *wire.Failure)
+	timers   timers
+	replies  replies
 	lastTok  token
 	serial   uint64
 	hearing  string // the kind of input being stepped, for the record of a panic
@@ -78,25 +75,23 @@ type thread struct {
 	owed     []*report // heard later, so their credit is not given back yet
 }
 
-type armed struct {
-	t      *time.Timer
-	serial uint64
+// identify learns who the thread is: the registry gave the actor its name.
+func (t *thread) identify(self *actor.PID) {
+	t.self = self
+	t.id, _, _ = wire.ParseThreadID(path.Base(self.Id))
 }
 
-func newThread(h *Host, id wire.ThreadID, a Agent) *thread {
-	return &thread{host: h, id: id, agent: a, log: h.log.With(zap.String("thread", id.String()))}
-}
+func (t *thread) runtime() host.Runtime { return t.host.agents[t.id.Type].Runtime }
 
 // reset begins a new incarnation: an empty state that loads.
 func (t *thread) reset() {
 	t.inc = incarnations.Add(1)
-	t.state = newState(t.id, t.host.limits, t.agent.Runtime.Capabilities().Steer)
+	t.state = newState(t.id, &t.host.limits, t.runtime().Capabilities().Steer)
 	t.feed = nil
-	t.sent = &sentTail{t: tail{max: t.host.limits.TailRows}}
-	t.sessions = map[uint64]*handle{}
+	t.sent, t.sessions = nil, nil
 	t.owed = nil
-	t.timers = map[timerID]armed{}
-	t.replies = map[token]func(any, *wire.Failure){}
+	t.timers = timers{}
+	t.replies = replies{}
 	t.load()
 }
 
@@ -105,7 +100,7 @@ func (t *thread) reset() {
 func (t *thread) Receive(c actor.Context) {
 	switch m := c.Message().(type) {
 	case *actor.Started:
-		t.self = c.Self()
+		t.identify(c.Self())
 		t.reset()
 	case *actor.Restarting:
 		t.host.strikes.Strike(t.id.String(), t.host.now())
@@ -133,8 +128,7 @@ func (t *thread) Receive(c actor.Context) {
 	case *commitDone:
 		t.commitDone(m)
 	case *fired:
-		if a, ok := t.timers[m.timer]; ok && m.inc == t.inc && a.serial == m.serial {
-			delete(t.timers, m.timer)
+		if m.inc == t.inc && t.timers.fired(m) {
 			t.step(&timerInput{m.timer})
 		}
 	case *left:
@@ -170,7 +164,7 @@ func (t *thread) ask(m *ask) {
 	}
 	t.lastTok++
 	tok := t.lastTok
-	t.replies[tok] = m.done
+	t.replies.put(tok, m.done)
 	t.step(m.make(tok))
 }
 
@@ -302,13 +296,8 @@ func (t *thread) abandon(reason *wire.Failure) {
 		}
 	}()
 	t.inc = incarnations.Add(1)
-	for _, a := range t.timers {
-		a.t.Stop()
-	}
-	for tok, done := range t.replies {
-		delete(t.replies, tok)
-		done(nil, reason)
-	}
+	t.timers.stop()
+	t.replies.all(nil, reason)
 	if t.feed != nil {
 		t.feed.close(reason)
 		t.feed = nil

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	"context"
 	"net"
 	"slices"
@@ -69,8 +70,19 @@ func (f *fakeThreads) Follow(_ context.Context, _ string, o FollowOptions) (Foll
 	return f.follow(o), nil
 }
 
-func (f *fakeThreads) History(context.Context, string) (*wire.Snapshot, error) {
-	return &wire.Snapshot{ThreadID: "scripted.a", PermissionMode: wire.DefaultPermissionMode()}, f.note("history")
+type fakeHistory struct {
+	*bytes.Reader
+	f *fakeThreads
+}
+
+func (h fakeHistory) Close() error { return h.f.note("history closed") }
+
+func (f *fakeThreads) History(context.Context, string) (Encoded, error) {
+	b, err := wire.Encode(&wire.Snapshot{ThreadID: "scripted.a", PermissionMode: wire.DefaultPermissionMode()})
+	if err != nil {
+		return nil, err
+	}
+	return fakeHistory{bytes.NewReader(b), f}, f.note("history")
 }
 
 func (f *fakeThreads) Prompt(_ context.Context, _ string, r wire.PromptRequest) (wire.PromptReceipt, error) {

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"io"
 	"time"
 
 	"github.com/troupe-run/troupe/wire"
@@ -25,7 +26,7 @@ type Threads interface {
 	// Follow subscribes. not-found only for an unknown type; limit-reached.
 	Follow(ctx context.Context, id string, o FollowOptions) (Follower, error)
 	// History is the snapshot that a follow would open with.
-	History(ctx context.Context, id string) (*wire.Snapshot, error)
+	History(ctx context.Context, id string) (Encoded, error)
 	// Prompt admits a prompt, and returns once it is durable. It creates a thread
 	// of a known type. invalid, not-found, limit-reached.
 	Prompt(ctx context.Context, id string, r wire.PromptRequest) (wire.PromptReceipt, error)
@@ -47,6 +48,12 @@ type Threads interface {
 	Rename(ctx context.Context, id string, r wire.RenameRequest) error
 	// Tails are the thread's two rings; empty without a session.
 	Tails(ctx context.Context, id string) (wire.Tails, error)
+}
+
+// Encoded is an answer that is JSON already, and takes room until it is closed.
+type Encoded interface {
+	io.ReadCloser
+	Size() int64 // in bytes
 }
 
 // FollowOptions says how a follower wants its follow.

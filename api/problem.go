@@ -37,6 +37,7 @@ type rendered struct {
 	status   int
 	media    string
 	body     []byte
+	encoded  Encoded // in place of body
 	location string
 	allow    string
 	replayed bool
@@ -81,6 +82,10 @@ func (r rendered) write(ctx *fasthttp.RequestCtx) {
 	}
 	if r.replayed {
 		res.Header.Set("Idempotency-Replayed", "true")
+	}
+	if r.encoded != nil {
+		res.SetBodyStream(r.encoded, int(r.encoded.Size())) // closed once it is written, or cannot be
+		return
 	}
 	res.SetBodyRaw(r.body)
 }

@@ -54,13 +54,14 @@ type call struct {
 	key       string // its Idempotency-Key
 }
 
-// reply is what a handler gives: a body that is encoded, one that is ready, or a
-// stream.
+// reply is what a handler gives: a body that is to be encoded, one that is ready, or
+// a stream.
 type reply struct {
 	status   int
 	body     any
 	raw      []byte
 	media    string // of raw
+	encoded  Encoded
 	location string
 	stream   opener
 }
@@ -161,6 +162,8 @@ func (s *Server) render(r *route, in *call, path string) rendered {
 	switch {
 	case err != nil:
 		return problem(s.failure(err, path), path)
+	case out.encoded != nil:
+		return rendered{status: out.status, media: mediaJSON, encoded: out.encoded}
 	case out.body == nil:
 		return rendered{status: out.status, media: out.media, body: out.raw, location: out.location}
 	}

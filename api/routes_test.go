@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/troupe-run/troupe/wire"
 )
@@ -74,7 +76,6 @@ func TestEveryRouteAnswers(t *testing.T) {
 		{"POST", "/api/threads", `{"type":"scripted"}`, 201, "CREATE", `"id":"scripted.a"`},
 		{"POST", "/api/threads", `{"id":"old"}`, 200, "CREATE", `"id":"scripted.a"`},
 		{"GET", "/api/threads/a", "", 200, "get", `"headSeq":-1`},
-		{"GET", "/api/threads/scripted.a/history", "", 200, "history", `"openDialogs":[]`},
 		{"POST", "/api/threads/a/prompt", `{"message":"hi"}`, 202, "PROMPT hi", `"messageId":"m-hi"`},
 		{"DELETE", "/api/threads/a/queue/m1", "", 204, "WITHDRAW m1", ""},
 		{"POST", "/api/threads/a/abort", "", 200, "ABORT", `"queue":[]`},
@@ -94,6 +95,26 @@ func TestEveryRouteAnswers(t *testing.T) {
 		calls := f.calls()[before:]
 		if c.call == "" && len(calls) != 0 || c.call != "" && !slices.Equal(calls, []string{c.call}) {
 			t.Errorf("%s %s asked for %q, want %q", c.method, c.path, calls, c.call)
+		}
+	}
+}
+
+// A history is let go of once it is written, or could not be.
+func TestHistoryIsClosed(t *testing.T) {
+	f := &fakeThreads{}
+	url, _ := serve(t, f, nil)
+	want := []string{"history", "history closed"}
+	for _, method := range []string{"GET", "HEAD"} {
+		before := len(f.calls())
+		res, body := request(t, method, url+"/api/threads/scripted.a/history", "")
+		if res.StatusCode != 200 || res.Header.Get("Content-Type") != "application/json" || method == "GET" && !strings.Contains(body, `"openDialogs":[]`) {
+			t.Errorf("%s: %d %q", method, res.StatusCode, body)
+		}
+		for limit := time.Now().Add(10 * time.Second); !slices.Equal(f.calls()[before:], want); {
+			if time.Now().After(limit) {
+				t.Fatalf("%s asked for %q, want %q", method, f.calls()[before:], want)
+			}
+			runtime.Gosched()
 		}
 	}
 }

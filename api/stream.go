@@ -53,18 +53,20 @@ var (
 func (st *stream) serve(open opener) {
 	defer func() { _ = st.conn.Close() }()
 	if f := st.srv.streams.add(st); f != nil {
-		_ = st.write(problem(f, st.path).raw())
+		st.refuse(f)
 		return
 	}
 	defer st.srv.streams.remove(st)
 	st.srv.cfg.Go("follower's reader", st.watch)
-	src, failure := st.subscribe(open)
+	src, first, failure := st.begin(open)
+	if src != nil {
+		defer src.Close()
+	}
 	if failure != nil {
-		_ = st.write(problem(failure, st.path).raw())
+		st.refuse(failure)
 		return
 	}
-	defer src.Close()
-	err := st.copy(src)
+	err := st.copy(src, first)
 	if reason := (*wire.Failure)(nil); errors.As(err, &reason) {
 		err = st.goodbye(reason)
 	}
@@ -72,6 +74,29 @@ func (st *stream) serve(open opener) {
 		st.conn.reset() // what it has not taken is not worth the kernel's memory
 	}
 	st.srv.log.Debug("a stream ended", zap.String("path", clip(st.path)), zap.Error(err))
+}
+
+func (st *stream) refuse(f *wire.Failure) { _ = st.write(problem(f, st.path).raw()) }
+
+// begin subscribes and takes the first bytes: a stream that cannot begin is answered
+// with a problem. It does so in a goroutine of its own: these are the deepest calls of
+// a follow, and the stack that they take would stay with it while it is idle.
+func (st *stream) begin(open opener) (src source, first []byte, failure *wire.Failure) {
+	failure = wire.Errorf(wire.CodeInternal, "an internal error") // if it panics
+	done := make(chan struct{})
+	st.srv.cfg.Go("follower's beginning", func() {
+		defer close(done)
+		var failed *wire.Failure
+		if src, failed = st.subscribe(open); failed == nil {
+			b, err := src.Next(0)
+			if first = b; err != nil {
+				failed = st.srv.failure(err, st.path)
+			}
+		}
+		failure = failed
+	})
+	<-done
+	return src, first, failure
 }
 
 func (st *stream) subscribe(open opener) (source, *wire.Failure) {
@@ -90,14 +115,9 @@ func (st *stream) subscribe(open opener) (source, *wire.Failure) {
 	return src, nil
 }
 
-// copy writes the head, then what src gives, until one of them fails: an error of
-// src is a *wire.Failure. The head waits for the first bytes, if those come at
-// once, so that a stream that cannot begin is answered with a problem.
-func (st *stream) copy(src source) error {
-	b, err := src.Next(0)
-	if err != nil {
-		return st.write(problem(st.srv.failure(err, st.path), st.path).raw())
-	}
+// copy writes the head, then b, then what src gives, until one of them fails: an
+// error of src is a *wire.Failure.
+func (st *stream) copy(src source, b []byte) error {
 	if err := st.write(append(statusLine(200), sseHead...)); err != nil {
 		return err
 	}
@@ -107,6 +127,7 @@ func (st *stream) copy(src source) error {
 				return err
 			}
 		}
+		var err error
 		if b, err = src.Next(st.srv.cfg.Heartbeat); err != nil {
 			return wire.AsFailure(err)
 		}

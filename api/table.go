@@ -159,8 +159,8 @@ func routes() []route {
 			answers: []answer{gives[wire.Snapshot](http.StatusOK, "The snapshot.")},
 			codes:   threadCodes,
 			serve: func(s *Server, c *call) (reply, error) {
-				snap, err := s.cfg.Threads.History(c.ctx, c.id)
-				return reply{status: http.StatusOK, body: snap}, err
+				h, err := s.cfg.Threads.History(c.ctx, c.id)
+				return reply{status: http.StatusOK, encoded: h}, err
 			},
 		},
 		{

@@ -24,17 +24,24 @@ func NewGuard(publish func(Fact)) *Guard { return &Guard{publish: publish} }
 // Go runs fn in a goroutine of its own. onPanic may be nil: the fact is published
 // either way.
 func (g *Guard) Go(name string, onPanic func(where string, value any, stack []byte), fn func()) {
-	go g.Call(name, onPanic, fn)
+	go func() {
+		defer g.catch(name, onPanic)
+		fn()
+	}()
 }
 
 // Call runs fn here, under the guard. It returns normally after a panic.
 func (g *Guard) Call(name string, onPanic func(where string, value any, stack []byte), fn func()) {
-	defer func() {
-		if v := recover(); v != nil {
-			g.caught(name, v, debug.Stack(), onPanic)
-		}
-	}()
+	defer g.catch(name, onPanic)
 	fn()
+}
+
+// catch is deferred. It is no closure: the stack of a goroutine that waits for most
+// of its life, of which there are two a follower, is counted in its frames.
+func (g *Guard) catch(name string, onPanic OnPanic) {
+	if v := recover(); v != nil {
+		g.caught(name, v, debug.Stack(), onPanic)
+	}
 }
 
 // AfterFunc runs fn after d, under the guard.

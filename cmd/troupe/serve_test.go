@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest"
 
 	"github.com/troupe-run/troupe/host/proc"
@@ -39,13 +40,18 @@ func TestMain(m *testing.M) {
 // run returned.
 func serving(t *testing.T) (url string, stop func() error) {
 	t.Helper()
+	return servingWith(t, zaptest.NewLogger(t))
+}
+
+func servingWith(t *testing.T, log *zap.Logger) (url string, stop func() error) {
+	t.Helper()
 	cfg, err := loadConfig(flagValues{listen: "127.0.0.1:0", data: t.TempDir()}, environment(t.TempDir()), nothing)
 	if err != nil {
 		t.Fatal(err)
 	}
 	signals, urls, ended := make(chan os.Signal, 2), make(chan string, 1), make(chan error, 1)
 	var out bytes.Buffer
-	p := &program{cfg: cfg, out: &out, log: zaptest.NewLogger(t), signals: signals,
+	p := &program{cfg: cfg, out: &out, log: log, signals: signals,
 		exit: func(int) { t.Error("exit was called") }, ready: func(u string) { urls <- u }}
 	go func() { ended <- p.run(context.Background()) }() // a test's own context ends before its cleanups
 	select {

@@ -24,6 +24,15 @@ func (t threadsPort) Follow(ctx context.Context, id string, o api.FollowOptions)
 	return f, nil
 }
 
+// History is a snapshot.
+func (t threadsPort) History(ctx context.Context, id string) (api.Encoded, error) {
+	h, err := t.Client.History(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return h, nil
+}
+
 // Watch streams summaries.
 func (t threadsPort) Watch(ctx context.Context) (api.SummaryStream, error) {
 	w, err := t.Client.Watch(ctx)
