@@ -51,9 +51,9 @@ func (m procMeter) read(context.Context) (usage, error) {
 
 // parseProc reads utime and stime of stat, VmRSS of status.
 func parseProc(stat, status string) (u usage, err error) {
-	_, after, ok := strings.Cut(stat, ") ") // the command's name may hold anything but this, in practice
-	fields := strings.Fields(after)
-	if !ok || len(fields) < 13 {
+	// The command's name, in brackets, may hold brackets and spaces.
+	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
+	if len(fields) < 13 {
 		return u, fmt.Errorf("cannot read %.60q", stat)
 	}
 	for _, f := range fields[11:13] {
