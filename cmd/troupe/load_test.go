@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/troupe-run/troupe/cmd/troupe/load"
 )
@@ -13,7 +14,7 @@ func TestLoadShort(t *testing.T) {
 	t.Setenv(asTroupe, "1") // for the server that it starts
 	for _, name := range load.Names() {
 		t.Run(name, func(t *testing.T) {
-			code, out, e := execute(t, "", "", "load", name, "--short", "--json", "--seed", "1")
+			code, out, e := executeWithin(t, 2*time.Minute, "", "", "load", name, "--short", "--json", "--seed", "1")
 			r := loadReport(t, out)
 			if code != exitOK || e != "" || r.Failed() {
 				t.Fatalf("exit code %d, stderr %q, broken %v", code, e, r.Violations)
@@ -27,7 +28,7 @@ func TestLoadShort(t *testing.T) {
 
 func TestLoadBesideTheBaseline(t *testing.T) {
 	t.Setenv(asTroupe, "1")
-	code, out, e := execute(t, "", "", "load", "fan-out", "--short", "--baseline", "--json")
+	code, out, e := executeWithin(t, 2*time.Minute, "", "", "load", "fan-out", "--short", "--baseline", "--json")
 	r := loadReport(t, out)
 	if code != exitOK || e != "" {
 		t.Fatalf("exit code %d, stderr %q, broken %v", code, e, r.Violations)
@@ -44,7 +45,7 @@ func TestLoadBesideTheBaseline(t *testing.T) {
 
 func TestLoadAgainstAServerThatIsThere(t *testing.T) {
 	url, _ := serving(t)
-	code, out, e := execute(t, "", "", "load", "many-threads", "--server", url, "--threads", "5", "--rate", "100", "--frames", "20")
+	code, out, e := executeWithin(t, 2*time.Minute, "", "", "load", "many-threads", "--server", url, "--threads", "5", "--rate", "100", "--frames", "20")
 	if code != exitOK || e != "" || !strings.Contains(out, "many-threads") || !strings.Contains(out, "every rule was kept") {
 		t.Errorf("exit code %d, stderr %q, stdout\n%s", code, e, out)
 	}
@@ -52,7 +53,7 @@ func TestLoadAgainstAServerThatIsThere(t *testing.T) {
 
 func TestLoadOverItsBudgetFails(t *testing.T) {
 	t.Setenv(asTroupe, "1")
-	code, out, e := execute(t, "", "", "load", "fan-out", "--followers", "3", "--rate", "100", "--frames", "5", "--idle", "0s", "--max-p99", "1us")
+	code, out, e := executeWithin(t, 2*time.Minute, "", "", "load", "fan-out", "--followers", "3", "--rate", "100", "--frames", "5", "--idle", "0s", "--max-p99", "1us")
 	if code != exitFailure || !strings.Contains(out, "BUDGET  fan-out: p99 of the delivery") || !strings.Contains(e, "0 rules broken, 1 budgets") {
 		t.Errorf("exit code %d, stderr %q, stdout\n%s", code, e, out)
 	}
@@ -63,7 +64,7 @@ func TestLoadRefusesWhatCannotBe(t *testing.T) {
 		{"fan-in"}, {"--server", "http://192.0.2.1:1"}, {"--size", "1"}, {"--max-memory-per-follower", "10x"},
 		{"--short", "--max-p99", "1s"}, {"--min-ratio", "0.8"},
 	} {
-		if code, _, e := execute(t, "", "", append([]string{"load"}, args...)...); code != exitUsage {
+		if code, _, e := executeWithin(t, time.Minute, "", "", append([]string{"load"}, args...)...); code != exitUsage {
 			t.Errorf("%v: exit code %d, %q", args, code, e)
 		}
 	}

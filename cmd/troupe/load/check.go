@@ -1,9 +1,9 @@
 package load
 
 import (
+	"bytes"
 	"fmt"
 	"hash/maphash"
-	"strings"
 
 	"github.com/troupe-run/troupe/wire"
 )
@@ -54,13 +54,13 @@ func (c *checker) event(b []byte) {
 	if c.broken {
 		return
 	}
-	body, ok := strings.CutPrefix(string(b), "data: ")
-	body, whole := strings.CutSuffix(body, "\n\n")
-	if !ok || !whole || strings.ContainsRune(body, '\n') {
+	body, ok := bytes.CutPrefix(b, []byte("data: "))
+	body, whole := bytes.CutSuffix(body, eventEnd)
+	if !ok || !whole || bytes.IndexByte(body, '\n') >= 0 {
 		c.breaks(RuleFrame, fmt.Sprintf("%.80q", b), "one line of data")
 		return
 	}
-	frame, err := wire.DecodeFrame([]byte(body))
+	frame, err := wire.DecodeFrame(body)
 	if err != nil {
 		c.breaks(RuleFrame, fmt.Sprintf("%.120q: %v", body, err), "a frame")
 		return

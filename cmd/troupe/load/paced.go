@@ -72,10 +72,15 @@ func slowFollowers(ctx context.Context, b *bench) error {
 	b.result = &without
 	b.result.Scenario = "slow-followers, none stuck"
 	b.parts = append(b.parts, &without)
+	frames := b.shape.frames
+	if b.o.Short { // nothing is compared
+		b.shape.frames = min(frames, int(b.shape.rate))
+		without.Frames = b.shape.frames
+	}
 	if err := pacedWith(ctx, b, 0); err != nil {
 		return err
 	}
-	b.result = whole
+	b.result, b.shape.frames = whole, frames
 	b.o = withoutBaseline(b.o)
 	err := pacedWith(ctx, b, max(1, b.shape.followers*b.shape.threads/10))
 	if whole.Delivery != nil && without.Delivery != nil {
