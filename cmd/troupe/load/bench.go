@@ -24,6 +24,7 @@ type bench struct {
 	addr   string
 	api    *api
 	meter  meter
+	told   metricsMeter // the server's own page, where it has one
 	dial   *dialer
 	result *Result
 	parts  []*Result // rows before it
@@ -41,6 +42,11 @@ func (b *bench) usage(ctx context.Context) *usage {
 	u, err := b.meter.read(ctx)
 	if err != nil {
 		return nil
+	}
+	if own, ok := b.meter.(procMeter); ok && b.server != nil && own.pid == b.server.cmd.Process.Pid {
+		if told, err := b.told.read(ctx); err == nil {
+			u.heap = told.heap
+		}
 	}
 	return &u
 }
@@ -102,6 +108,9 @@ func (b *bench) join(ctx context.Context, c *crowd, threads []*thread, stuck int
 	b.result.Memory = &Memory{
 		Start: start.memory, Joined: joined.memory, Peak: joined.memory, End: joined.memory,
 		PerFollower: float64(joined.memory-start.memory) / float64(len(c.followers)),
+	}
+	if start.heap > 0 && joined.heap > 0 {
+		b.result.Memory.InUse = float64(joined.heap-start.heap) / float64(len(c.followers))
 	}
 	return nil
 }

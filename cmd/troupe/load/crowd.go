@@ -46,11 +46,12 @@ func newCrowd(d *dialer, rules *violations, until time.Time) *crowd {
 	}
 }
 
-// receiveBuffer is a follower's in the kernel, in bytes. Left to itself it grows to
-// megabytes when the server is fast: a thousand of them then exceed what the kernel
-// gives all of TCP, which drops segments, and the tail that is measured is its
-// retransmissions.
-const receiveBuffer = 128 << 10
+// receiveBuffer is a follower's in the kernel, in bytes, n of them being there. Left
+// to itself it grows to megabytes when the server is fast, and what a server may have
+// in its sockets is as much again. Some thousand followers that lag then exceed what
+// the kernel gives all of TCP: it drops segments, and the tail that is measured is
+// their retransmission, up to minutes of it.
+func receiveBuffer(n int) int { return min(max(160<<20/n, 32<<10), 128<<10) }
 
 // dialsAtOnce bounds the connections that are being made.
 const dialsAtOnce = 64
@@ -127,6 +128,7 @@ func (c *crowd) same() {
 func (c *crowd) connect(ctx context.Context, fs []*follower) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(dialsAtOnce)
+	n := len(fs) + len(c.followers)
 	for i, f := range fs {
 		f.tally = c.tallies.of(i, f.check != nil)
 		g.Go(func() error {
@@ -134,7 +136,7 @@ func (c *crowd) connect(ctx context.Context, fs []*follower) error {
 			if err != nil {
 				return err
 			}
-			size := receiveBuffer
+			size := receiveBuffer(n)
 			if f.stuck {
 				size = 4 << 10 // what it does not read should stay with the server
 			}

@@ -52,6 +52,7 @@ type Memory struct {
 	End         int64   `json:"end"`
 	PerFollower float64 `json:"perFollower"`
 	PerThread   float64 `json:"perThread"`
+	InUse       float64 `json:"inUsePerFollower,omitempty"` // heap and stacks, where the server tells
 	Flat        float64 `json:"flat,omitempty"` // the most after the first tenth of the deliveries, to then
 }
 

@@ -108,7 +108,6 @@ func (b *bench) begin(ctx context.Context) error {
 			return err
 		}
 		b.addr = u.Host
-		b.meter = metricsMeter{http: &http.Client{Timeout: 10 * time.Second}, url: "http://" + b.addr + "/metrics"}
 	} else {
 		p, err := startServer(ctx, b.o.Self)
 		if err != nil {
@@ -116,12 +115,17 @@ func (b *bench) begin(ctx context.Context) error {
 		}
 		b.server, b.addr, b.meter = p, p.addr, procMeter{p.cmd.Process.Pid}
 	}
+	b.told = metricsMeter{http: &http.Client{Timeout: 10 * time.Second}, url: "http://" + b.addr + "/metrics"}
+	if b.server == nil {
+		b.meter = b.told
+	}
 	b.api, b.dial = newAPI(b.addr), &dialer{addr: b.addr}
 	return nil
 }
 
 func (b *bench) end() error {
 	b.api.close()
+	b.told.http.CloseIdleConnections()
 	if b.server == nil {
 		return nil
 	}

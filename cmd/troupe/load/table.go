@@ -94,6 +94,9 @@ func (r *Result) notes(out io.Writer) {
 	if m := r.Memory; m != nil && m.Start > 0 {
 		mb := func(n int64) float64 { return float64(n) / (1 << 20) }
 		s := fmt.Sprintf("memory %.1f MB at the start, %.1f joined, %.1f at most, %.1f at the end", mb(m.Start), mb(m.Joined), mb(m.Peak), mb(m.End))
+		if m.InUse > 0 {
+			s += fmt.Sprintf("; %.1f KB of heap and stack in use for each follower", m.InUse/1024)
+		}
 		if m.Flat > 0 {
 			s += fmt.Sprintf("; %.2f of what it was after a tenth", m.Flat)
 		}
