@@ -108,13 +108,15 @@ func (c *cli) load(ctx context.Context, o load.Options) error {
 	if wrong := (*load.OptionError)(nil); errors.As(err, &wrong) {
 		return usageError{wrong}
 	}
-	if c.json {
+	switch {
+	case err != nil && len(report.Results) == 0:
+	case c.json:
 		b, err := json.MarshalIndent(report, "", "  ")
 		if err != nil {
 			return err
 		}
 		fmt.Fprintf(c.out, "%s\n", b)
-	} else {
+	default:
 		report.Print(c.out)
 	}
 	switch {

@@ -61,7 +61,7 @@ func (b *bench) baseline(ctx context.Context, rec *recording, publishing, stagge
 		Scenario: "baseline", Threads: b.shape.threads, Followers: b.result.Followers, Rate: b.shape.rate,
 		Size: b.shape.size, Frames: b.shape.frames, Checked: b.result.Checked,
 	}
-	err = b.measureBaseline(ctx, p, r)
+	err = b.measureBaseline(ctx, p, r, stagger)
 	_ = p.cmd.Process.Kill() // it has nothing to lose
 	_ = p.stop()
 	b.result.Baseline = r
@@ -69,7 +69,7 @@ func (b *bench) baseline(ctx context.Context, rec *recording, publishing, stagge
 	return err
 }
 
-func (b *bench) measureBaseline(ctx context.Context, p *process, r *Result) error {
+func (b *bench) measureBaseline(ctx context.Context, p *process, r *Result, stagger time.Duration) error {
 	// The same followers, on another server.
 	own := *b
 	defer func() { b.result, b.dial, b.meter, b.rules = own.result, own.dial, own.meter, own.rules }()
@@ -83,9 +83,11 @@ func (b *bench) measureBaseline(ctx context.Context, p *process, r *Result) erro
 	for _, th := range threads {
 		th.frames.Store(int64(b.shape.frames))
 	}
-	_, err := b.measure(ctx, c, b.meter, r, func(context.Context) error {
-		_, err := p.stdin.Write([]byte("go\n"))
-		return err
+	_, err := b.measure(ctx, c, b.meter, r, func(ctx context.Context) error {
+		if _, err := p.stdin.Write([]byte("go\n")); err != nil {
+			return err
+		}
+		return pause(ctx, stagger)
 	})
 	return err
 }

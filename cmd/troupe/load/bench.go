@@ -164,7 +164,19 @@ func (b *bench) measure(ctx context.Context, c *crowd, m meter, r *Result, publi
 	before, own := read(), ownCPU()
 	watch := watchMemory(ctx, m, func() float64 { return float64(c.tallies.deliveriesNow()) / float64(expect) })
 	from := c.settled.Load()
+	began := time.Now()
 	err := publish(ctx)
+	if err == nil && b.shape.rate > 0 && b.shape.threads > 1 {
+		// Threads that are still being started load the server with their prompts: that
+		// is told apart from what follows.
+		ramp := c.tallies.sum()
+		r.figure("started in", time.Since(began).Seconds(), "s")
+		if ramp.latency.TotalCount() > 0 {
+			r.figure("p99 meanwhile", latencyOf(ramp.latency).P99, "ms")
+		}
+		c.tallies.reset()
+		before, own = read(), ownCPU()
+	}
 	if err == nil {
 		err = c.runsSettled(ctx, from, 1)
 	}

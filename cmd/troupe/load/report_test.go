@@ -104,8 +104,13 @@ func TestTheReportSaysWhatWasBroken(t *testing.T) {
 	if !r.Failed() || strings.Contains(out.String(), "every rule") {
 		t.Error("it did not fail")
 	}
-	if (&Report{Results: r.Results}).Failed() {
-		t.Error("it failed with nothing broken")
+	for complete, want := range map[bool]bool{true: true, false: false} {
+		out.Reset()
+		whole := &Report{Results: r.Results, Complete: complete}
+		whole.Print(&out)
+		if whole.Failed() || strings.Contains(out.String(), "every rule was kept") != want {
+			t.Errorf("complete %v: failed %v, %s", complete, whole.Failed(), out.String())
+		}
 	}
 	b, err := json.Marshal(r)
 	if err != nil {

@@ -15,6 +15,7 @@ type Report struct {
 	Broken      int         `json:"broken"` // rules, the violations that were not kept among them
 	OverBudget  []string    `json:"overBudget"`
 	Interrupted bool        `json:"interrupted"`
+	Complete    bool        `json:"complete"` // every scenario was played to its end
 }
 
 // Failed says whether a rule or a budget was broken.
@@ -53,7 +54,7 @@ type Memory struct {
 	PerFollower float64 `json:"perFollower"`
 	PerThread   float64 `json:"perThread"`
 	InUse       float64 `json:"inUsePerFollower,omitempty"` // heap and stacks, where the server tells
-	Flat        float64 `json:"flat,omitempty"` // the most after the first tenth of the deliveries, to then
+	Flat        float64 `json:"flat,omitempty"`             // the most after the first tenth of the deliveries, to then
 }
 
 // Figure is what only one scenario has.

@@ -32,6 +32,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 			return r, fmt.Errorf("%s: %w", one.name, err)
 		}
 	}
+	r.Complete = true
 	return r, nil
 }
 

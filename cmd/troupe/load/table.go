@@ -44,7 +44,7 @@ func (r *Report) Print(out io.Writer) {
 	for _, b := range r.OverBudget {
 		fmt.Fprintf(out, "BUDGET  %s\n", b)
 	}
-	if !r.Failed() && !r.Interrupted {
+	if !r.Failed() && r.Complete {
 		fmt.Fprintln(out, "every rule was kept")
 	}
 }
