@@ -28,7 +28,7 @@ type client struct {
 const maxAnswer = 256 << 20
 
 func newClient(base string) (*client, error) {
-	if _, _, err := net.SplitHostPort(base); err == nil { // as serve takes it
+	if _, _, err := net.SplitHostPort(base); err == nil && !strings.Contains(base, "/") { // as serve takes it
 		base = "http://" + base
 	}
 	u, err := url.Parse(base)
