@@ -22,10 +22,15 @@ import (
 // execute runs the command line against a server and answers the exit code.
 func execute(t *testing.T, server, stdin string, args ...string) (code int, out, errOut string) {
 	t.Helper()
+	return executeWithin(t, 20*time.Second, server, stdin, args...)
+}
+
+func executeWithin(t *testing.T, bound time.Duration, server, stdin string, args ...string) (code int, out, errOut string) {
+	t.Helper()
 	var o, e bytes.Buffer
 	c := &cli{in: strings.NewReader(stdin), out: &o, err: &e, exit: func(int) { t.Error("exit was called") },
 		env: func(k string) string { return map[string]string{"TROUPE_SERVER": server}[k] }}
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), bound)
 	defer cancel()
 	return c.run(ctx, args), o.String(), e.String()
 }
