@@ -68,7 +68,7 @@ func (t *thread) startSession(e startSession) {
 	})
 	spec := host.StartSpec{Thread: t.id, Session: e.session, Cwd: e.cwd, Resume: e.resume}
 	t.host.guard("start "+t.id.String(), func(where string, value any, _ []byte) {
-		h.startEnded(nil, fmt.Errorf("%s: %v", where, value), true)
+		h.startEnded(host.SessionInfo{}, fmt.Errorf("%s: %v", where, value), true)
 	}, func() {
 		for _, gone := range before {
 			select {
@@ -78,7 +78,17 @@ func (t *thread) startSession(e startSession) {
 		}
 		live, err := t.start(ctx, spec, h.intake)
 		late.Stop()
-		h.startEnded(live, err, false)
+		var info host.SessionInfo
+		if live == nil && err == nil {
+			err = wire.Errorf(wire.CodeStartFailed, "the agent's adapter gave no session")
+		}
+		if live != nil {
+			h.mu.Lock()
+			h.live = live // from here on it is closed, whatever it does
+			h.mu.Unlock()
+			info = live.Info()
+		}
+		h.startEnded(info, err, false)
 	})
 }
 
@@ -96,11 +106,11 @@ func (t *thread) start(ctx context.Context, spec host.StartSpec, sink host.Sink)
 }
 
 // startEnded: Start came back, with a session or without.
-func (h *handle) startEnded(live host.Session, err error, crashed bool) {
+func (h *handle) startEnded(info host.SessionInfo, err error, crashed bool) {
 	h.mu.Lock()
-	h.starting, h.live = false, live
+	h.starting = false
 	disposed := h.disposed
-	if live != nil && !disposed && len(h.calls) > 0 { // asked and settled while it started
+	if err == nil && !disposed && len(h.calls) > 0 { // asked and settled while it started
 		h.calling = true
 		h.guarded("call", nil, h.drainCalls)
 	}
@@ -109,13 +119,13 @@ func (h *handle) startEnded(live host.Session, err error, crashed bool) {
 	case disposed:
 		h.close()
 	case err != nil:
-		f := wire.AsFailure(err)
+		f := crossing(wire.AsFailure(err))
 		if crashed {
 			f = &wire.Failure{Code: wire.CodeCrashed, Message: "the agent's adapter failed while the session was starting"}
 		}
 		h.t.tell(&startBroke{inc: h.inc, session: h.number, failure: f, crashed: crashed})
 	default:
-		h.t.tell(&started{inc: h.inc, session: h.number, info: live.Info()})
+		h.t.tell(&started{inc: h.inc, session: h.number, info: info})
 	}
 }
 
@@ -192,11 +202,15 @@ func (h *handle) make(c sessionCall) {
 	case *callVerb:
 		err = callVerbOf(ctx, live, c.verb)
 	}
-	var f *wire.Failure
-	if err != nil {
-		f = wire.AsFailure(err)
+	h.tell(&calledInput{session: h.number, call: c, failure: crossing(wire.AsFailure(err))})
+}
+
+// crossing is an adapter's failure as it may cross: with a code of the closed set.
+func crossing(f *wire.Failure) *wire.Failure {
+	if f == nil || wire.Known(f.Code) {
+		return f
 	}
-	h.tell(&calledInput{session: h.number, call: c, failure: f})
+	return &wire.Failure{Code: wire.CodeInternal, Message: f.Message}
 }
 
 func callVerbOf(ctx context.Context, s host.Session, v sessionVerb) error {

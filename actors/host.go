@@ -184,18 +184,18 @@ func (h *Host) all(ctx context.Context, message func(wire.ThreadID, func()) any)
 	words := make(chan struct{}, 64)
 	stop := make(chan struct{})
 	defer close(stop)
+	done := func() {
+		h.guard("count", nil, func() {
+			select {
+			case words <- struct{}{}:
+			case <-stop:
+			}
+		})
+	}
 	h.root.Send(h.registry, &toAll{
-		sent: func(n int) { sent <- n },
-		message: func(id wire.ThreadID) any {
-			return message(id, func() {
-				h.guard("count", nil, func() {
-					select {
-					case words <- struct{}{}:
-					case <-stop:
-					}
-				})
-			})
-		},
+		sent:    func(n int) { sent <- n },
+		message: func(id wire.ThreadID) any { return message(id, done) },
+		gone:    done,
 	})
 	n, have := -1, 0
 	for n < 0 || have < n {

@@ -116,6 +116,7 @@ type (
 	sessionStartedInput struct {
 		session uint64
 		info    host.SessionInfo
+		verdict verdict // where it has exited meanwhile
 	}
 	startFailedInput struct {
 		session uint64

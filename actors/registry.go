@@ -23,6 +23,7 @@ type resident struct {
 	pid     *actor.PID
 	leaving bool
 	parked  []*ask
+	all     []*toAll // came while it was leaving
 }
 
 // The registry's messages, beside *ask: quiet and declined are the threads' half
@@ -44,6 +45,7 @@ type (
 	}
 	toAll struct {
 		message func(wire.ThreadID) any
+		gone    func() // in place of a message's word: the thread has left meanwhile
 		sent    func(int)
 	}
 )
@@ -60,7 +62,7 @@ func (r *registry) Receive(c actor.Context) {
 	case *declined:
 		if res := r.threads[m.thread]; res != nil && res.pid.Equal(m.pid) {
 			res.leaving = false
-			r.forward(c, res)
+			r.forward(c, m.thread, res)
 		}
 	case *leave:
 		if res := r.threads[m.thread]; res != nil {
@@ -70,6 +72,10 @@ func (r *registry) Receive(c actor.Context) {
 		r.terminated(c, m.Who)
 	case *toAll:
 		for id, res := range r.threads {
+			if res.leaving { // it may stop before it would read this
+				res.all = append(res.all, m)
+				continue
+			}
 			c.Send(res.pid, m.message(id))
 		}
 		m.sent(len(r.threads))
@@ -110,11 +116,14 @@ func (r *registry) spawn(c actor.Context, id wire.ThreadID) (*resident, *wire.Fa
 	return res, nil
 }
 
-func (r *registry) forward(c actor.Context, res *resident) {
-	parked := res.parked
-	res.parked = nil
+func (r *registry) forward(c actor.Context, id wire.ThreadID, res *resident) {
+	parked, all := res.parked, res.all
+	res.parked, res.all = nil, nil
 	for _, m := range parked {
 		c.Send(res.pid, m)
+	}
+	for _, m := range all {
+		c.Send(res.pid, m.message(id))
 	}
 }
 
@@ -127,6 +136,9 @@ func (r *registry) terminated(c actor.Context, pid *actor.PID) {
 		return
 	}
 	delete(r.threads, id)
+	for _, m := range res.all {
+		m.gone()
+	}
 	for _, m := range res.parked {
 		r.deliver(c, m)
 	}

@@ -154,7 +154,7 @@ func (r *rig) count(id string) *counter {
 }
 
 // until waits for ok, in real time.
-func until(t *testing.T, what string, ok func() bool) {
+func until(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()

@@ -69,8 +69,9 @@ type state struct {
 	parked    []input // commands that came while loading
 	reports   []input // what the session said while settling
 	notBefore time.Time
-	draining  token // the host stops: the reply that waits, 0 for none
-	unloaded  bool  // the record could not be read; the next command tries again
+	draining  bool    // the host stops
+	drains    []token // the replies that wait for it
+	unloaded  bool    // the record could not be read; the next command tries again
 
 	idleArmed, passivateArmed bool
 
@@ -95,7 +96,8 @@ type session struct {
 	listened bool   // somebody followed while it lived, or nothing can be replayed any more
 	scrub    scrubber
 	exited   *exitedInput // it went while it was starting
-	verbs    []*callVerb
+	verbs    []*callVerb  // wait for a session
+	calling  []*callVerb  // handed to this one, and not answered
 }
 
 // run is the run under way.
@@ -249,14 +251,14 @@ func (s *state) summary() wire.Summary {
 func (s *state) quiet() bool {
 	rests := s.phase == phaseCold || s.phase == phaseLoading && s.unloaded && len(s.parked) == 0
 	return rests && s.followers == 0 && len(s.queue.entries) == 0 &&
-		s.session.closing == 0 && len(s.session.verbs) == 0 && len(s.commits) == 0 && s.draining == 0
+		s.session.closing == 0 && len(s.session.verbs) == 0 && len(s.commits) == 0 && !s.draining
 }
 
 // disposable says whether the session serves nobody: no run, no question, nothing
 // that waits.
 func (s *state) disposable() bool {
 	return s.phase == phaseIdle && len(s.dialogs.open) == 0 && len(s.queue.entries) == 0 &&
-		len(s.session.verbs) == 0 && s.view.login == nil
+		len(s.session.verbs) == 0 && len(s.session.calling) == 0 && s.view.login == nil
 }
 
 // keepTimers arms the two timers of a thread at rest when it comes to rest, and

@@ -66,8 +66,8 @@ func (s *state) loaded(in *loadedInput) {
 		s.queue.push(queued{wake: w, durable: true})
 	}
 	s.notBefore = s.now.Add(in.verdict.delay)
-	if in.verdict.exhausted && s.exists {
-		s.fail()
+	if in.verdict.exhausted && (s.row.OpenRun || len(s.queue.entries) > 0) {
+		s.fail() // what would run again; to look at a thread changes nothing
 	}
 	if s.row.OpenRun {
 		s.run = &run{generation: s.row.Generation}
@@ -166,7 +166,8 @@ func (s *state) listTail(in *tailsInput) {
 // drain ends what the host's stop must not leave: the run, then the session. What
 // waits in the queue stays a wake in the journal.
 func (s *state) drain(in *drainInput) {
-	s.draining = in.token
+	s.draining = true
+	s.drains = append(s.drains, in.token)
 	switch s.phase {
 	case phaseRunning:
 		s.stopRun("shutdown")
@@ -182,7 +183,10 @@ func (s *state) drainOn() {
 		s.lostSession()
 	}
 	if s.phase == phaseCold && s.session.closing == 0 {
-		s.answer(s.draining, nil)
+		for _, t := range s.drains {
+			s.answer(t, nil)
+		}
+		s.drains = nil
 	}
 }
 

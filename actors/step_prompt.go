@@ -47,12 +47,16 @@ func (s *state) prompt(in *promptInput) {
 		s.afterCommit(in.token, func(s *state) any { return s.receipt(id) })
 		return
 	}
+	if s.transcript.find(id) != nil {
+		s.refuse(in.token, wire.CodeInvalid, "messageId %q is of a message that the agent writes", id)
+		return
+	}
 	size := promptSize(in.wake.Text, in.wake.Images)
 	if len(s.queue.entries) >= s.limits.QueueLen || s.queue.bytes+size > s.limits.QueueBytes {
 		s.refuse(in.token, wire.CodeLimit, "%d prompts wait on this thread, its limit", len(s.queue.entries))
 		return
 	}
-	if s.draining != 0 {
+	if s.draining {
 		s.refuse(in.token, wire.CodeUnavailable, "the host is stopping")
 		return
 	}
@@ -116,7 +120,8 @@ func (s *state) withdraw(in *withdrawInput) {
 func (s *state) showQueue() {
 	waiting := s.queue.entries
 	if s.run == nil && len(waiting) > 0 {
-		waiting = waiting[1:]
+		i := max(s.queue.next(), 0)
+		waiting = slices.Delete(slices.Clone(waiting), i, i+1)
 	}
 	v := s.queue.view(waiting)
 	empty := len(v.Interrupting)+len(v.Enqueued) == 0
@@ -166,7 +171,7 @@ func (s *state) next() {
 	if s.run != nil {
 		return
 	}
-	if s.draining != 0 {
+	if s.draining {
 		s.drainOn()
 		return
 	}
@@ -179,7 +184,7 @@ func (s *state) next() {
 		s.endRun(wire.RunFailed, &wire.Failure{Code: wire.CodePromptRejected, Message: failedReason})
 	case s.phase == phaseIdle && len(s.session.verbs) > 0:
 		for _, v := range s.session.verbs {
-			s.do(call{s.session.number, v})
+			s.callVerb(v)
 		}
 		s.session.verbs = nil
 		s.next()

@@ -32,6 +32,9 @@ func (s *state) beginRun(e queued) {
 
 func (s *state) userMessage(e queued) {
 	text := e.wake.Text
+	if m := s.transcript.find(e.wake.MessageID); m != nil { // the agent took its id
+		s.publish(&wire.MessageEnd{MessageID: m.id, Role: m.role, StopReason: "aborted"})
+	}
 	s.publish(&wire.MessageStart{MessageID: e.wake.MessageID, Role: wire.RoleUser})
 	s.publish(&wire.MessageEnd{MessageID: e.wake.MessageID, Role: wire.RoleUser, Text: &text, Images: e.wake.Images})
 }
@@ -39,9 +42,6 @@ func (s *state) userMessage(e queued) {
 // called: a call into the session returned.
 func (s *state) called(in *calledInput) {
 	if in.session != s.session.number {
-		if v, ok := in.call.(*callVerb); ok {
-			s.verbDone(v, in.failure)
-		}
 		return
 	}
 	switch c := in.call.(type) {
@@ -80,6 +80,11 @@ func (s *state) rejectRun(f *wire.Failure) {
 }
 
 func (s *state) verbDone(v *callVerb, failure *wire.Failure) {
+	i := slices.Index(s.session.calling, v)
+	if i < 0 {
+		return // it was refused when the session went
+	}
+	s.session.calling = slices.Delete(slices.Clone(s.session.calling), i, i+1)
 	if failure == nil {
 		s.answer(v.token, nil)
 		return
@@ -95,11 +100,17 @@ func (s *state) runOver(in *runOverInput) {
 	if s.run == nil || in.run != s.run.generation {
 		return
 	}
-	if in.failure != nil && in.failure.Code == wire.CodePromptRejected {
-		s.rejectRun(in.failure)
+	failure := in.failure
+	if failure != nil && failure.Code == wire.CodePromptRejected {
+		s.rejectRun(failure)
 		return
 	}
-	s.endRun(in.outcome, in.failure)
+	outcome := in.outcome
+	if !wire.Known(outcome) {
+		outcome = wire.RunFailed
+		failure = wire.Errorf(wire.CodeInternal, "the agent's adapter gave the run the outcome %q", in.outcome)
+	}
+	s.endRun(outcome, failure)
 }
 
 // endRun is the one way a run ends. It settles what the run left open and
@@ -178,7 +189,8 @@ func (s *state) abort(in *abortInput) {
 		s.abortWaiting(in)
 		return
 	}
-	if s.run.stop != nil {
+	if s.run.stop != nil { // a stop drops what came since the first one too
+		s.run.stop.receipt.Queue = append(s.run.stop.receipt.Queue, s.dropQueue()...)
 		s.run.stop.waiting = append(s.run.stop.waiting, in.token)
 		return
 	}
@@ -216,25 +228,25 @@ func (s *state) emptyReceipt() wire.AbortReceipt {
 	}
 }
 
-// abortWaiting: there is no run yet. A prompt that was about to open one opens
-// and ends it at once, stopped; the rest of the queue is dropped. With nothing
-// waiting it settles the open questions, and else is a no-op that says so.
+// abortWaiting: there is no run yet. The open questions are settled. A prompt that
+// was about to open a run opens and ends it at once, stopped; the rest of the queue is
+// dropped. With nothing there it is a no-op that says so.
 func (s *state) abortWaiting(in *abortInput) {
+	r := s.emptyReceipt()
+	r.Dialogs = s.finishAll(wire.DialogAborted, "abort", everyDialog)
 	if len(s.queue.entries) == 0 {
-		r := s.emptyReceipt()
-		r.Dialogs = s.finishAll(wire.DialogAborted, "abort", everyDialog)
 		s.answer(in.token, r)
 		return
 	}
 	i := max(s.queue.next(), 0)
 	head := s.queue.remove(i)
-	dropped := s.dropQueue()
+	r.Queue = s.dropQueue()
 	if s.phase == phaseStarting {
 		s.dropStart()
 	}
 	s.beginRun(head)
-	s.run.stop = &stop{waiting: []token{in.token}, receipt: s.emptyReceipt()}
-	s.run.stop.receipt.Queue = dropped
+	r.Generation = s.run.generation
+	s.run.stop = &stop{waiting: []token{in.token}, receipt: r}
 	s.endRun(wire.RunAborted, nil)
 }
 

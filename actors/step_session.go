@@ -2,6 +2,7 @@ package actors
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/troupe-run/troupe/host"
 	"github.com/troupe-run/troupe/wire"
@@ -42,7 +43,7 @@ func (s *state) sessionStarted(in *sessionStartedInput) {
 		return
 	}
 	if e := s.session.exited; e != nil {
-		s.startFailed(&startFailedInput{session: in.session, verdict: e.verdict, failure: &wire.Failure{
+		s.startFailed(&startFailedInput{session: in.session, verdict: in.verdict, failure: &wire.Failure{
 			Code: wire.CodeStartFailed, Message: exitText(e.exit),
 		}})
 		return
@@ -53,10 +54,10 @@ func (s *state) sessionStarted(in *sessionStartedInput) {
 		s.wants().row = true
 	}
 	if m := in.info.Model; m != nil && s.view.model == nil {
-		s.publish(&wire.Model{Model: *m})
+		s.say(&wire.Model{Model: *m})
 	}
 	if m := in.info.Mode; m != nil && m.Mode != s.row.Mode.Mode {
-		s.publish(&wire.PermissionMode{Mode: m.Mode, Available: m.Available})
+		s.say(&wire.PermissionMode{Mode: m.Mode, Available: m.Available})
 	}
 	s.phase = phaseIdle
 	s.next()
@@ -112,6 +113,10 @@ func (s *state) lostSession() {
 	s.session.attached = false
 	s.session.closing++
 	s.emitted.rows = nil
+	for _, v := range s.session.calling {
+		s.refuse(v.token, wire.CodeSessionExited, "the session ended before it had answered")
+	}
+	s.session.calling = nil
 	s.do(dispose{s.session.number})
 	s.setStatus(false, s.view.busy)
 	if s.view.login != nil {
@@ -185,6 +190,14 @@ func sayable(o wire.Observation) bool {
 	return err == nil
 }
 
+// say publishes what may break the schema.
+func (s *state) say(o wire.Observation) {
+	if !sayable(o) {
+		o = unmapped(o)
+	}
+	s.publish(o)
+}
+
 // publishOpen publishes what extends or ends an open message. Of a message that
 // is not open it would change nothing by Fold's rules, and be lost.
 func (s *state) publishOpen(id string, o wire.Observation) {
@@ -195,8 +208,8 @@ func (s *state) publishOpen(id string, o wire.Observation) {
 }
 
 func (s *state) loginChanged(in *loginInput) {
-	if s.mine(in.session) {
-		s.publish(in.login)
+	if s.mine(in.session) && in.login != nil {
+		s.say(in.login)
 	}
 }
 
@@ -260,6 +273,11 @@ func (s *state) fail() {
 	s.touch()
 }
 
+func (s *state) callVerb(v *callVerb) {
+	s.session.calling = append(slices.Clone(s.session.calling), v)
+	s.do(call{s.session.number, v})
+}
+
 // configure applies a settings verb: now, or once a session is up. A thread that
 // does not exist is not made by it.
 func (s *state) configure(in *configureInput) {
@@ -268,7 +286,7 @@ func (s *state) configure(in *configureInput) {
 	case !s.exists:
 		s.refuse(in.token, wire.CodeNotFound, "no thread %s", s.id)
 	case s.session.attached && s.phase != phaseStarting:
-		s.do(call{s.session.number, v})
+		s.callVerb(v)
 	case len(s.session.verbs) >= s.limits.OpenDialogs:
 		s.refuse(in.token, wire.CodeLimit, "%d settings wait for the session, the limit", len(s.session.verbs))
 	default:

@@ -121,7 +121,8 @@ func (t *thread) Receive(c actor.Context) {
 		t.report(m)
 	case *started:
 		if m.inc == t.inc {
-			t.step(&sessionStartedInput{session: m.session, info: m.info})
+			gone := t.state.mine(m.session) && t.state.session.exited != nil
+			t.step(&sessionStartedInput{session: m.session, info: m.info, verdict: t.strikeIf(gone)})
 		}
 	case *startBroke:
 		t.startBroke(m)
@@ -192,11 +193,11 @@ func (t *thread) hear(m *report) {
 	case *host.Steered:
 		t.step(&steeredInput{session: n, messageID: r.MessageID})
 	case *host.RunOver:
-		t.step(&runOverInput{session: n, run: r.Run, outcome: r.Outcome, failure: r.Failure})
+		t.step(&runOverInput{session: n, run: r.Run, outcome: r.Outcome, failure: crossing(r.Failure)})
 	case *host.LoginChanged:
 		t.step(&loginInput{session: n, login: r.Login})
 	case *host.Exited:
-		t.step(&exitedInput{session: n, exit: r, verdict: t.strikeIf(t.state.run != nil && t.state.run.stop == nil)})
+		t.step(&exitedInput{session: n, exit: r, verdict: t.strikeIf(t.state.phase == phaseRunning && t.state.mine(n))})
 	case *host.Crashed:
 		t.crashed(n, r)
 	default:

@@ -2,6 +2,7 @@ package actors
 
 import (
 	"slices"
+	"unicode/utf8"
 
 	"github.com/troupe-run/troupe/wire"
 )
@@ -96,10 +97,16 @@ func (t *transcript) caller(id string) *openMessage {
 	return nil
 }
 
+// grow appends to an open message. Bytes that are no text become U+FFFD here, one by
+// one as the encoder has it: halves of a rune that came in two deltas must not join in
+// the record when every follower saw them apart.
 func (t *transcript) grow(id, delta string, thinking bool) {
 	m := t.find(id)
 	if m == nil {
 		return
+	}
+	if !utf8.ValidString(delta) {
+		delta = string([]rune(delta))
 	}
 	if n := len(m.parts); n > 0 {
 		if p := &m.parts[n-1]; p.call == nil && p.result == nil && p.thinking == thinking {

@@ -53,6 +53,13 @@ var _ = register[DialogSpec]("method", DialogSpec.Method,
 // closedSets holds the words of every closed set of strings.
 var closedSets = map[reflect.Type][]string{}
 
+// Known says whether word is of its type's closed set; a word of an open set always
+// is.
+func Known[T ~string](word T) bool {
+	words, closed := closedSets[reflect.TypeFor[T]()]
+	return !closed || slices.Contains(words, string(word))
+}
+
 func closedSet[T ~string](words ...T) bool {
 	var all []string
 	for _, w := range words {

@@ -28,6 +28,9 @@ type client struct {
 const maxAnswer = 256 << 20
 
 func newClient(base string) (*client, error) {
+	if _, _, err := net.SplitHostPort(base); err == nil && !strings.Contains(base, "/") { // as serve takes it
+		base = "http://" + base
+	}
 	u, err := url.Parse(base)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" || u.Fragment != "" {
 		return nil, usagef("--server %s: want an address like %s", plain(base), defaultServer)

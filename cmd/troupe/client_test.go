@@ -44,7 +44,11 @@ func TestNoServerIsSaidClearly(t *testing.T) {
 	ln.Close()
 	for _, args := range [][]string{{"ls"}, {"agents"}, {"new"}, {"prompt", "a", "hi"}, {"prompt", "a", "hi", "--wait"},
 		{"follow", "a"}, {"answer", "a"}, {"abort", "a"}, {"rename", "a", "b"}} {
-		code, out, errOut := execute(t, base, "", args...)
+		server := base
+		if args[0] == "ls" { // as serve takes it
+			server = strings.TrimPrefix(base, "http://")
+		}
+		code, out, errOut := execute(t, server, "", args...)
 		if want := "troupe: no server at " + base + "; start one with `troupe serve`\n"; code != exitNoServer || out != "" || errOut != want {
 			t.Errorf("%v: %d, %q, %q", args, code, out, errOut)
 		}
@@ -181,7 +185,7 @@ func TestFollowReconnectsToANewSnapshot(t *testing.T) {
 	}))
 	defer srv.Close()
 	code, out, errOut := execute(t, srv.URL, "", "follow", "a")
-	want := "── scripted.a · no session\n── connection lost\n── connection lost\n── connected again · scripted.a · no session\n· info: there\n── connection lost\n"
+	want := "── scripted.a · no session\nnothing was said on this thread yet\n── connection lost\n── connected again · scripted.a · no session\nnothing was said on this thread yet\n· info: there\n── connection lost\n"
 	var lines []string
 	for l := range strings.SplitSeq(out, "\n") {
 		l, _, _ = strings.Cut(l, ", trying")

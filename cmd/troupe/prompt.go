@@ -99,9 +99,12 @@ func (c *cli) promptText(args []string, file string) (string, error) {
 		return readText(f)
 	case file == "" && isTerminal(c.in):
 		return "", usagef("no prompt: give a text, --file, or stdin")
-	default:
-		return readText(c.in)
 	}
+	text, err := readText(c.in)
+	if err == nil && strings.TrimSpace(text) == "" {
+		return "", usagef("no prompt: stdin is empty; give a text, --file, or stdin")
+	}
+	return text, err
 }
 
 func readText(r io.Reader) (string, error) {

@@ -106,12 +106,12 @@ const (
 
 // followForever follows through losses of the server: each reconnect is a new
 // snapshot. It ends when ctx does, when yield errs (that error), when the first
-// connection fails, and when the server refuses. lost is told of each loss.
+// connection fails, and when the server refuses. lost is told of each loss, once.
 func (c *client) followForever(ctx context.Context, id string, partials bool, lost func(err error, wait time.Duration), yield func(raw []byte, f wire.Frame) error) error {
-	connected, wait := false, reconnectBase
+	connected, away, wait := false, false, reconnectBase
 	for {
 		err := c.follow(ctx, id, partials, func(raw []byte, f wire.Frame) error {
-			connected, wait = true, reconnectBase
+			connected, away, wait = true, false, reconnectBase
 			return yield(raw, f)
 		})
 		if ctx.Err() != nil {
@@ -125,7 +125,10 @@ func (c *client) followForever(ctx context.Context, id string, partials bool, lo
 			return err
 		}
 		pause := wait/2 + rand.N(wait/2+1)
-		lost(err, pause)
+		if !away {
+			away = true
+			lost(err, pause)
+		}
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():

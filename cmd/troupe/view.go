@@ -130,6 +130,9 @@ func (v *view) snapshot(s *wire.Snapshot) {
 	for i := range s.Messages {
 		v.message(&s.Messages[i])
 	}
+	if len(s.Messages) == 0 && s.Generation == 0 && !s.Busy {
+		v.line(v.st.dim("nothing was said on this thread yet"))
+	}
 	if !s.Busy {
 		v.abortCalls()
 	}
