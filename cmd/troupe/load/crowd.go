@@ -26,6 +26,7 @@ type crowd struct {
 	elides  bool                            // runs call tools, whose partial results are elided
 	saw     func(*thread, wire.Observation) // told by the checked followers, in their goroutines; may be nil
 	until   time.Time
+	base    atomic.Pointer[time.Time] // see now; nil is the wall clock
 
 	followers []*follower
 	running   errgroup.Group
@@ -79,6 +80,21 @@ func (c *crowd) join(ctx context.Context, threads []*thread, n, full, stuck int)
 		return c.opened.Load()-before+c.ended.Load() >= int64(len(checked)+len(rest))
 	})
 }
+
+// now is the receipt's moment in ns. What is said at a pace is stamped with the wall
+// clock of the pace's begin and the time since: so is this, and a clock that is set
+// meanwhile, as those of virtual machines are, moves neither.
+func (c *crowd) now() int64 {
+	if base := c.base.Load(); base != nil {
+		return base.UnixNano() + int64(time.Since(*base))
+	}
+	return time.Now().UnixNano()
+}
+
+// elapsed is a clock in ns that nobody sets.
+func elapsed() int64 { return int64(time.Since(began)) }
+
+var began = time.Now()
 
 // gather makes the followers, the fully checked ones apart.
 func (c *crowd) gather(threads []*thread, n, full int) (checked, rest []*follower) {

@@ -9,10 +9,10 @@ import (
 	"io"
 	"net"
 	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -23,7 +23,7 @@ type thread struct {
 	size int // bytes of a paced delta; 0 where the runs say other things too
 
 	frames   atomic.Int64 // paced deltas of each run; 0 when a run may be cut
-	prompted atomic.Int64 // ns; taken by whoever gets the first delta after it
+	prompted atomic.Int64 // elapsed ns; taken by whoever gets the first delta after it
 	check    *checker     // what its fully checked follower saw; nil without one
 	checked  *follower    // that follower
 	asked    chan string  // the ids of its questions, where a scenario answers them
@@ -53,7 +53,8 @@ type follower struct {
 	skipping bool   // inside a snapshot
 	broken   bool   // no further rule is judged
 	ended    bool
-	bytes    int64 // of the snapshot
+	goodbye  string // what the server said last
+	bytes    int64  // of the snapshot
 	crc      uint32
 	asOf     uint64
 	seq      uint64
@@ -118,7 +119,7 @@ func (f *follower) readOnce(fd int) (again bool, err error) {
 	case n == 0:
 		return false, io.EOF
 	}
-	now := time.Now().UnixNano()
+	now := f.crowd.now()
 	f.tally.mu.Lock()
 	defer f.tally.mu.Unlock()
 	f.tally.bytes += int64(n)
@@ -218,6 +219,10 @@ func (f *follower) event(b []byte, now int64) {
 		f.check.event(b)
 	}
 	switch kind {
+	case commentEvent:
+		if hasPrefix(b, endedHead) {
+			f.goodbye = strings.TrimSpace(string(b[1:]))
+		}
 	case snapshotEvent:
 		f.crc, f.bytes = crc32.Checksum(b, castagnoli), int64(len(b))
 		if f.snapshot(b) {
@@ -288,7 +293,7 @@ func (f *follower) paced(due int64, index uint64, now int64) {
 	f.tally.delivered(due, now)
 	if index == 0 {
 		if at := f.thread.prompted.Swap(0); at > 0 {
-			f.crowd.first.record(now - at)
+			f.crowd.first.record(elapsed() - at)
 		}
 	}
 }
@@ -331,7 +336,7 @@ func (f *follower) finish(err error) {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		f.breaks(RuleInTime, "nothing more", "its run's end")
 	case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET):
-		f.breaks(RuleOpen, fmt.Sprintf("closed (%v)", err), "it to stay open while it reads")
+		f.breaks(RuleOpen, strings.TrimSpace(fmt.Sprintf("closed (%v) %s", err, f.goodbye)), "it to stay open while it reads")
 	default:
 		f.breaks(RuleOpen, fmt.Sprint(err), "it to stay open while it reads")
 	}

@@ -14,6 +14,7 @@ const (
 	deltaHead       = kindHead + `text-delta","messageId":"`
 	deltaText       = `","delta":"`
 	settledHead     = kindHead + `settled","generation":`
+	endedHead       = ": ended"
 	asOfHead        = `"asOfSeq":`
 )
 
