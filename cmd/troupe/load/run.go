@@ -71,8 +71,8 @@ func (o *Options) plan() (out []scenario) {
 
 // play plays one scenario and adds what came of it.
 func (r *Report) play(ctx context.Context, o *Options, s scenario, show *progress) (err error) {
-	if need := uint64(s.shape.threads*s.shape.followers + spareFiles); r.OpenFiles > 0 && need > r.OpenFiles {
-		return fmt.Errorf("%d followers want %d open files, and the limit is %d: raise it (ulimit -n), or follow less", s.shape.threads*s.shape.followers, need, r.OpenFiles)
+	if need := uint64(s.atOnce() + spareFiles); r.OpenFiles > 0 && need > r.OpenFiles {
+		return fmt.Errorf("%d followers want %d open files, and the limit is %d: raise it (ulimit -n), or follow less", s.atOnce(), need, r.OpenFiles)
 	}
 	ctx, cancel := context.WithTimeout(ctx, o.Timeout+stopBound)
 	defer cancel()

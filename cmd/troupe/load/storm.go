@@ -100,6 +100,7 @@ func coldFollows(ctx context.Context, b *bench) error {
 	}()
 	peak, _ := watch.stop()
 	r := b.result
+	r.Checked = b.shape.threads / coldBatch * min(b.o.Checked, coldBatch)
 	r.Seconds = time.Since(began).Seconds()
 	r.figure("followed", float64(done)/r.Seconds, "threads/s")
 	if err != nil || start == nil || b.o.Short {
