@@ -93,7 +93,7 @@ func BenchmarkPublishInTheActor(b *testing.B) {
 			s.phase, s.exists, s.followers = phaseRunning, true, followers
 			s.session.number, s.session.attached, s.view.live = 1, true, true
 			s.run = &run{generation: 1}
-			f := newFeed(l.feed(), &sentTail{t: tail{max: 200}}, plainGuard)
+			f := newFeed(l.feed(), &sentTail{t: tail{max: 200}}, newMeter(), plainGuard)
 			defer f.close(nil)
 			for range followers {
 				attached(f, FollowOptions{})
@@ -142,7 +142,7 @@ func BenchmarkFanOutInMemory(b *testing.B) {
 		b.Fatal(err)
 	}
 	times(b, func(n int) {
-		f := newFeed(feedBounds{lag: 1 << 50, stall: 1 << 50, grace: time.Hour}, &sentTail{t: tail{max: 200}}, plainGuard)
+		f := newFeed(feedBounds{lag: 1 << 50, stall: 1 << 50, grace: time.Hour}, &sentTail{t: tail{max: 200}}, newMeter(), plainGuard)
 		var wg sync.WaitGroup
 		for range followers {
 			fo := attached(f, FollowOptions{})

@@ -302,9 +302,13 @@ func (c *Client) Prompt(ctx context.Context, text string, r wire.PromptRequest) 
 	if w.Admission == "" {
 		w.Admission = wire.AdmitEnqueued
 	}
-	return send[wire.PromptReceipt](ctx, c.h, id, func(t token) input {
+	receipt, err := send[wire.PromptReceipt](ctx, c.h, id, func(t token) input {
 		return &promptInput{token: t, wake: w, cwd: agent.Cwd}
 	})
+	if err == nil {
+		c.h.meter.prompts.Add(1)
+	}
+	return receipt, err
 }
 
 func (c *Client) checkPrompt(text string, images []wire.Image) error {

@@ -15,6 +15,8 @@ import (
 // Its memory is what the slowest follower has not read, and a follower that lags
 // past the limit is ended, so that it costs nobody else anything.
 type feed struct {
+	meter   *meter
+	frames  atomic.Uint64
 	bounds  feedBounds
 	sent    *sentTail
 	opening *opening // where the last joiner began, for the next; nil when it is too old
@@ -24,6 +26,7 @@ type feed struct {
 
 	mu        sync.RWMutex // followers: written by the thread, read by wakers
 	followers []*Follower
+	closed    bool
 	wakers    []chan struct{}
 	guard     Guard
 
@@ -69,13 +72,19 @@ const (
 	linger     = 5 * time.Millisecond
 )
 
-func newFeed(b feedBounds, sent *sentTail, guard Guard) *feed {
-	return &feed{bounds: b, sent: sent, guard: guard, last: &chunk{buf: make([]byte, minChunk)}}
+func newFeed(b feedBounds, sent *sentTail, m *meter, guard Guard) *feed {
+	f := &feed{meter: m, bounds: b, sent: sent, guard: guard, last: &chunk{buf: make([]byte, minChunk)}}
+	m.add(f)
+	return f
 }
 
 // publish appends a frame and wakes the followers. A partial tool result goes to
 // those who asked for partials only.
 func (f *feed) publish(fr wire.Frame) error {
+	if f.frames.Add(1)%publishSampled == 0 {
+		began := time.Now()
+		defer func() { f.meter.publish.Observe(time.Since(began).Seconds()) }()
+	}
 	c := f.last
 	n := int(c.n.Load())
 	b, err := wire.AppendSSE(c.buf[n:n:len(c.buf)], fr)
@@ -159,6 +168,7 @@ func (f *feed) attach(fo *Follower, p *pin, alone bool) {
 	fo.feed = f
 	fo.opening.Store(o)
 	fo.chunk, fo.off, fo.end = o.chunk, o.off, o.end
+	fo.began = fo.end
 	fo.read.Store(fo.end)
 	f.mu.Lock()
 	fo.index = len(f.followers)
@@ -203,6 +213,7 @@ func (f *feed) detach(fo *Follower) {
 	f.followers[len(f.followers)-1] = nil
 	f.followers = f.followers[:len(f.followers)-1]
 	fo.index = -1
+	f.meter.delivered.Add(fo.read.Load() - fo.began)
 }
 
 // close ends every follow, for reason, and the wakers.
@@ -211,9 +222,11 @@ func (f *feed) close(reason *wire.Failure) {
 	defer f.mu.Unlock()
 	for _, fo := range f.followers {
 		fo.index = -1
+		f.meter.delivered.Add(fo.read.Load() - fo.began)
 		fo.finish(reason)
 	}
-	f.followers = nil
+	f.followers, f.closed = nil, true
+	f.meter.remove(f)
 	for _, w := range f.wakers {
 		close(w)
 	}

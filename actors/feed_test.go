@@ -55,7 +55,7 @@ func mustPublish(t testing.TB, f *feed, fr wire.Frame) {
 
 func newTestFeed(lag int) (*feed, *sentTail) {
 	sent := &sentTail{t: tail{max: 100}}
-	return newFeed(feedBounds{lag: uint64(lag), stall: uint64(lag), grace: time.Second}, sent, plainGuard), sent
+	return newFeed(feedBounds{lag: uint64(lag), stall: uint64(lag), grace: time.Second}, sent, newMeter(), plainGuard), sent
 }
 
 func TestFeedGivesEveryFollowerTheSameBytes(t *testing.T) {

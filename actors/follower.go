@@ -36,6 +36,7 @@ type Follower struct {
 	off    int
 	entry  *entry
 	end    uint64
+	began  uint64 // where it came in
 	opened bool
 
 	read    atomic.Uint64 // what has been written for sure
@@ -163,7 +164,9 @@ func (f *Follower) poke(now time.Time) {
 	}
 	b := &f.feed.bounds
 	if lag > b.lag || lag > b.stall && f.stall.lasts(read, now, b.grace) {
-		f.finish(&wire.Failure{Code: wire.CodeLimit, Message: "the follower lags too far behind; follow again for a snapshot"})
+		if f.finish(&wire.Failure{Code: wire.CodeLimit, Message: "the follower lags too far behind; follow again for a snapshot"}) {
+			f.feed.meter.closedSlow.Add(1)
+		}
 	}
 }
 
@@ -188,15 +191,17 @@ func (s *stall) lasts(read uint64, now time.Time, grace time.Duration) bool {
 	return now.UnixNano()-since > int64(grace)
 }
 
-// finish ends the follow once, for reason.
-func (f *Follower) finish(reason *wire.Failure) {
+// finish ends the follow once, for reason, and says whether it was this one.
+func (f *Follower) finish(reason *wire.Failure) (first bool) {
 	f.once.Do(func() {
+		first = true
 		f.reason = reason
 		close(f.ended)
 		if f.onEnd != nil {
 			f.onEnd()
 		}
 	})
+	return first
 }
 
 // Close leaves. It is idempotent and may be called from another goroutine.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"sort"
-	"sync/atomic"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -74,7 +73,7 @@ type Host struct {
 	snapshots chan struct{}
 
 	snapshotRoom *semaphore.Weighted // bytes of the encoded ones
-	encodings    atomic.Uint64       // snapshots encoded so far
+	meter        *meter
 	inFlight     chan struct{}
 	stopping     chan struct{}                  // closed: nothing new is taken
 	closed       chan struct{}                  // closed: the threads are gone
@@ -105,6 +104,12 @@ func Start(c Config) (*Host, error) {
 	}
 	if h.facts == nil {
 		h.facts = func(Fact) {}
+	}
+	h.meter = newMeter()
+	told := h.facts
+	h.facts = func(f Fact) {
+		h.meter.fact(f)
+		told(f)
 	}
 	if h.log == nil {
 		h.log = zap.NewNop()

@@ -58,7 +58,7 @@ func (o *opening) leave(h *Host) {
 	}
 	o.mu.Unlock()
 	if freed > 0 {
-		h.snapshotRoom.Release(freed)
+		h.giveBack(freed)
 	}
 }
 
@@ -130,12 +130,12 @@ func (h *Host) snapshot(f *Follower) ([]byte, error) {
 	b, room, err := h.encodeSnapshot(whileFollowed{context.Background(), f.ended}, f.thread, o.pin)
 	select {
 	case <-f.ended: // the next holder tries again
-		h.snapshotRoom.Release(room)
+		h.giveBack(room)
 		return nil, f.reason
 	default:
 	}
 	if !o.make(b, room, err) {
-		h.snapshotRoom.Release(room)
+		h.giveBack(room)
 	}
 	return b, err
 }
@@ -156,7 +156,7 @@ func (h *Host) encodeSnapshot(ctx context.Context, id wire.ThreadID, p *pin) (b 
 	if err != nil {
 		return nil, 0, wire.AsFailure(err)
 	}
-	h.encodings.Add(1)
+	h.meter.encodings.Add(1)
 	if b, err = wire.AppendSSE(nil, s); err != nil {
 		return nil, 0, wire.AsFailure(err)
 	}
@@ -164,7 +164,13 @@ func (h *Host) encodeSnapshot(ctx context.Context, id wire.ThreadID, p *pin) (b 
 	if h.snapshotRoom.Acquire(ctx, room) != nil {
 		return nil, 0, wire.Errorf(wire.CodeTimeout, "too many snapshots are being sent")
 	}
+	h.meter.snapshotBytes.Add(room)
 	return b, room, nil
+}
+
+func (h *Host) giveBack(room int64) {
+	h.meter.snapshotBytes.Add(-room)
+	h.snapshotRoom.Release(room)
 }
 
 // assemble looks at the folder too, since a thread does no I/O: one that is gone
@@ -209,5 +215,5 @@ func (c *Client) History(ctx context.Context, text string) (*History, error) {
 		return nil, err
 	}
 	b = bytes.TrimSuffix(bytes.TrimPrefix(b, []byte("data: ")), []byte("\n\n"))
-	return &History{bytes.NewReader(b), sync.OnceFunc(func() { c.h.snapshotRoom.Release(room) })}, nil
+	return &History{bytes.NewReader(b), sync.OnceFunc(func() { c.h.giveBack(room) })}, nil
 }

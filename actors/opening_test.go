@@ -33,7 +33,7 @@ func TestFollowersThatJoinTogetherShareOneSnapshot(t *testing.T) {
 		first := r.follow("scripted.a")
 		r.prompt("scripted.a", "say:hello ; slow:100")
 		saw(first, "text", func(*wire.TextDelta) bool { return true })
-		before := r.host.encodings.Load()
+		before := r.host.meter.encodings.Load()
 		var joined []*Follower
 		for range 50 {
 			f, err := r.c.Follow(context.Background(), "scripted.a", FollowOptions{})
@@ -55,7 +55,7 @@ func TestFollowersThatJoinTogetherShareOneSnapshot(t *testing.T) {
 				t.Fatalf("follower %d has a snapshot of its own", i)
 			}
 		}
-		if n := r.host.encodings.Load() - before; n != 1 {
+		if n := r.host.meter.encodings.Load() - before; n != 1 {
 			t.Errorf("%d encodings, want 1", n)
 		}
 		first.settled(1)
@@ -79,7 +79,7 @@ func TestFollowersThatJoinTogetherShareOneSnapshot(t *testing.T) {
 			f.Close()
 		}
 		r.follow("scripted.a")
-		if n := r.host.encodings.Load() - before; n != 2 {
+		if n := r.host.meter.encodings.Load() - before; n != 2 {
 			t.Errorf("%d encodings, want a second for who comes later", n)
 		}
 		if !r.roomy() {

@@ -23,7 +23,7 @@ func (t *thread) perform(e effect) {
 			if t.sent == nil {
 				t.sent = &sentTail{t: tail{max: t.host.limits.TailRows}}
 			}
-			t.feed = newFeed(t.host.limits.feed(), t.sent, t.host.guard)
+			t.feed = newFeed(t.host.limits.feed(), t.sent, t.host.meter, t.host.guard)
 		}
 		t.feed.attach(e.follower, e.pin, e.alone)
 		select {

@@ -70,6 +70,7 @@ type thread struct {
 	replies  replies
 	lastTok  token
 	serial   uint64
+	counted  tally
 	hearing  string // the kind of input being stepped, for the record of a panic
 	stopped  bool
 	owed     []*report // heard later, so their credit is not given back yet
@@ -100,13 +101,16 @@ func (t *thread) reset() {
 func (t *thread) Receive(c actor.Context) {
 	switch m := c.Message().(type) {
 	case *actor.Started:
+		t.host.meter.threads.Add(1)
 		t.identify(c.Self())
 		t.reset()
 	case *actor.Restarting:
+		t.host.meter.threads.Add(-1)
 		t.host.strikes.Strike(t.id.String(), t.host.now())
 		t.host.facts(&ThreadPanicked{Thread: t.id, Hearing: t.hearing})
 		t.abandon(&wire.Failure{Code: wire.CodeUnavailable, Message: "the thread failed and is being rebuilt"})
 	case *actor.Stopping:
+		t.host.meter.threads.Add(-1)
 		t.abandon(&wire.Failure{Code: wire.CodeUnavailable, Message: "the thread stopped"})
 	case *actor.Stopped, *actor.ReceiveTimeout:
 	case *ask:
@@ -239,6 +243,7 @@ func (t *thread) strikeIf(failed bool) verdict {
 	if !failed {
 		return verdict{}
 	}
+	t.host.meter.failedSessions.Add(1)
 	delay, exhausted := t.host.strikes.Strike(t.id.String(), t.host.now())
 	return verdict{delay, exhausted}
 }
@@ -273,6 +278,7 @@ func (t *thread) step(in input) {
 	for _, e := range effects {
 		t.perform(e)
 	}
+	t.counted.become(t.host.meter, t.state.tally())
 	if len(t.state.reports) == 0 {
 		for _, m := range t.owed {
 			m.from.taken(m.report)
@@ -297,6 +303,7 @@ func (t *thread) abandon(reason *wire.Failure) {
 		}
 	}()
 	t.inc = incarnations.Add(1)
+	t.counted.become(t.host.meter, tally{})
 	t.timers.stop()
 	t.replies.all(nil, reason)
 	if t.feed != nil {

@@ -18,6 +18,9 @@ type Config struct {
 	// AllowedHosts are further hosts that requests may name: "name" on any port, or
 	// "name:port". Loopback's names are always served.
 	AllowedHosts []string
+	// Metrics is the body of /metrics, in the Prometheus text format. Nil: there is no
+	// such route.
+	Metrics func() ([]byte, error)
 	// Version is what /healthz and / tell.
 	Version string
 	// Log takes requests and followers at debug, bugs of ours at error. Nil is none.

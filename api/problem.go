@@ -15,6 +15,7 @@ import (
 
 const (
 	mediaJSON    = "application/json"
+	mediaMetrics = "text/plain; version=0.0.4; charset=utf-8"
 	mediaProblem = "application/problem+json"
 	mediaText    = "text/plain; charset=utf-8"
 	mediaSSE     = "text/event-stream"

@@ -92,6 +92,18 @@ func routes() []route {
 			serve:   (*Server).ready,
 		},
 		{
+			method: http.MethodGet, path: "/metrics", id: "metrics", summary: "What the host does, in the Prometheus text format.",
+			answers: []answer{{status: http.StatusOK, about: "Every metric.", media: mediaMetrics}},
+			codes:   []wire.Code{wire.CodeNotFound},
+			serve: func(s *Server, _ *call) (reply, error) {
+				if s.cfg.Metrics == nil {
+					return reply{}, wire.Errorf(wire.CodeNotFound, "this host has no metrics")
+				}
+				b, err := s.cfg.Metrics()
+				return reply{status: http.StatusOK, media: mediaMetrics, raw: b}, err
+			},
+		},
+		{
 			method: http.MethodGet, path: "/openapi.json", id: "openapi", summary: "This API's description.",
 			answers: []answer{gives[wire.RawJSON](http.StatusOK, "An OpenAPI 3 document.")},
 			serve: func(*Server, *call) (reply, error) {

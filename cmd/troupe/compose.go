@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
+	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
 	"github.com/troupe-run/troupe/actors"
@@ -55,7 +56,16 @@ func compose(cfg *config, addr net.Addr, guard *supervision.Guard, publish func(
 		return nil, err
 	}
 	ready := &atomic.Bool{}
-	server := api.New(api.Config{
+	var server *api.Server
+	counted, err := newMetrics(threads.Metrics(), prometheus.NewGaugeFunc(
+		prometheus.GaugeOpts{Name: "troupe_streams", Help: "Open event streams: follows, and lists of threads."},
+		func() float64 { return float64(server.Followers()) },
+	))
+	if err != nil {
+		return nil, err
+	}
+	server = api.New(api.Config{
+		Metrics: counted.text,
 		Threads: threadsPort{threads.Threads()},
 		Listen:  addr.String(),
 		Version: version(),

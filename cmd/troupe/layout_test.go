@@ -60,6 +60,7 @@ var bans = []ban{
 	{"github.com/gofiber/fiber", []string{"api"}, true, "the HTTP framework stays behind the HTTP surface"},
 	{"github.com/valyala/fasthttp", []string{"api"}, true, "the HTTP framework stays behind the HTTP surface"},
 	{"github.com/asynkron/protoactor-go", []string{"actors", "supervision", "cmd"}, true, "only the core and its supervision are actors"},
+	{"github.com/prometheus", []string{"actors", "cmd"}, true, "the core counts, cmd shows; nothing else knows the format"},
 	{"github.com/oklog/run", []string{"supervision"}, true, "there is one process group"},
 	{"github.com/spf13/cobra", []string{"cmd"}, true, "cmd is the only reader of flags"},
 	{"flag", []string{"cmd"}, false, "cmd is the only reader of flags"},
