@@ -107,7 +107,7 @@ func coldFollows(ctx context.Context, b *bench) error {
 		return err
 	}
 	b.show.stage("waiting for the memory", 1, func() int64 { return 0 })
-	return b.memoryBack(ctx, start.memory, peak)
+	return b.memoryBack(ctx, *start, peak)
 }
 
 func (b *bench) followOnce(ctx context.Context, batch []*thread) error {
@@ -122,26 +122,34 @@ func (b *bench) followOnce(ctx context.Context, batch []*thread) error {
 }
 
 // backWithin is how long a server may take to passivate its threads, collect its
-// garbage and give the memory back.
-const backWithin = 4 * time.Minute
+// garbage and give the memory back: one that idles collects every two minutes, and
+// what it pools goes with the second collection.
+const backWithin = 5 * time.Minute
 
 // memoryBack waits until a tenth or less of what was taken is left.
-func (b *bench) memoryBack(ctx context.Context, start, peak int64) error {
+func (b *bench) memoryBack(ctx context.Context, start usage, peak int64) error {
 	r := b.result
 	began := time.Now()
 	until := began.Add(backWithin)
 	if b.until.Before(until) {
 		until = b.until
 	}
-	last := peak
+	last := usage{memory: peak}
 	err := waitUntil(ctx, until, func() bool {
-		if u := b.usage(ctx); u != nil {
-			last = u.memory
+		if u, err := b.meter.read(ctx); err == nil {
+			last = u
 		}
-		return last-start <= (peak-start)/10
+		return last.memory-start.memory <= (peak-start.memory)/10
 	})
-	r.Memory = &Memory{Start: start, Joined: peak, Peak: peak, End: last, PerThread: float64(last-start) / float64(b.shape.threads)}
-	r.figure("a thread took", float64(peak-start)/float64(b.shape.threads)/1024, "KB at most")
+	if u := b.usage(ctx); u != nil {
+		last = *u
+	}
+	threads := float64(b.shape.threads)
+	r.Memory = &Memory{Start: start.memory, Joined: peak, Peak: peak, End: last.memory, PerThread: float64(last.memory-start.memory) / threads}
+	r.figure("a thread took", float64(peak-start.memory)/threads/1024, "KB at most")
+	if start.heap > 0 && last.heap > 0 {
+		r.figure("heap and stack in use at the end above the start", float64(last.heap-start.heap)/threads/1024, "KB a thread")
+	}
 	r.figure("memory settled in", time.Since(began).Seconds(), "s")
 	if err != nil && ctx.Err() != nil {
 		return err
