@@ -3,6 +3,7 @@ package actors
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -192,6 +193,16 @@ func TestWhatAnAdapterSaysOutOfTheSchemaIsContained(t *testing.T) {
 				return &wire.Failure{Code: "zzz", Message: "m"}
 			}
 		},
+		"nested too deep": func(s *hookedSession) {
+			s.prompt = func(_ context.Context, p host.Prompt) error {
+				deep := []byte(strings.Repeat("[", 9999) + strings.Repeat("]", 9999))
+				_ = s.say(&wire.MessageStart{MessageID: "m", Role: wire.RoleAssistant})
+				_ = s.say(&wire.ToolCall{MessageID: "m", ToolCallID: "c", ToolName: "t", Input: deep})
+				_ = s.say(&wire.CustomEntry{CustomType: "c", Data: deep})
+				_ = s.say(&wire.Unmapped{Event: deep})
+				return s.sink.Deliver(&host.RunOver{Run: p.Run, Outcome: wire.RunCompleted})
+			}
+		},
 		"origin bad": func(s *hookedSession) {
 			s.prompt = func(_ context.Context, p host.Prompt) error {
 				_ = s.sink.Deliver(&host.Observed{Observation: &wire.ExtensionUIRequest{ID: "q", Blocking: true, Dialog: &wire.ConfirmDialog{Title: "t"}}})
@@ -226,7 +237,7 @@ func TestWhatAnAdapterSaysOutOfTheSchemaIsContained(t *testing.T) {
 					if h.Busy {
 						t.Errorf("followed %v: its run never ended", followed)
 					}
-					if followed && v.err == nil {
+					if followed && !v.ended() {
 						if s := fold(v.all()); !same(s, h) {
 							t.Errorf("live and history differ:\n%s%s", show([]wire.Frame{s}), show([]wire.Frame{h}))
 						}

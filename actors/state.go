@@ -201,6 +201,9 @@ func (s *state) flush() {
 // record mints the next entry of the durable record.
 func (s *state) record(what string, obs ...wire.Observation) {
 	s.head++
+	for _, o := range obs {
+		s.row.Size += weigh(o)
+	}
 	s.wants().records = append(s.wants().records, record{seq: s.head, at: s.now, what: what, obs: obs})
 }
 

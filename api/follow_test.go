@@ -13,6 +13,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/troupe-run/troupe/wire"
 )
 
 // openStream opens a stream and reads its header.
@@ -237,9 +239,12 @@ func TestFollowThatIsRefused(t *testing.T) {
 	line(t, r)
 	res, body := request(t, "GET", url+"/api/threads/a/follow", "")
 	refused(t, "one too many", res, body, 429, "limit-reached")
-	res, _ = request(t, "HEAD", url+"/api/threads/a/follow", "")
-	if res.StatusCode >= 500 {
+	if res, _ = request(t, "HEAD", url+"/api/threads/a/follow", ""); res.StatusCode != 200 {
 		t.Errorf("HEAD: %d", res.StatusCode)
+	}
+	f.refuse(wire.Errorf(wire.CodeNotFound, "no agent type"))
+	if res, _ = request(t, "HEAD", url+"/api/threads/nosuch.a/follow", ""); res.StatusCode != 404 {
+		t.Errorf("HEAD of an unknown type: %d", res.StatusCode)
 	}
 }
 
