@@ -226,6 +226,9 @@ func (c *Client) List(ctx context.Context, q wire.ThreadQuery) (wire.ThreadPage,
 		if !ok {
 			s = atRest(r.Summary)
 		}
+		if q.Status != "" && s.Status != q.Status {
+			continue // it has moved on since its row was written
+		}
 		page.Threads = append(page.Threads, s)
 	}
 	return page, nil

@@ -278,7 +278,12 @@ func (h *handle) close() {
 	live := h.live
 	h.mu.Unlock()
 	if live != nil {
-		h.t.host.guard("close", func(string, any, []byte) { h.closed() }, func() {
+		h.t.host.guard("close", func(string, any, []byte) {
+			h.t.host.guard("kill", func(string, any, []byte) { h.closed() }, func() {
+				live.Kill()
+				h.closed()
+			})
+		}, func() {
 			_ = live.Close()
 			h.closed()
 		})

@@ -150,13 +150,13 @@ func (h *Host) snapshot(f *Follower) ([]byte, error) {
 // encodeSnapshot is the one live-or-cold read behind follow and history, as an SSE
 // event. give must be called once it has been written.
 func (h *Host) encodeSnapshot(ctx context.Context, id wire.ThreadID, p *pin) (b []byte, give func(), err error) {
-	give, err = h.room.take(ctx, id, p.size)
+	back, err := h.room.take(ctx, id, p.size)
 	if err != nil {
 		return nil, nil, wire.Errorf(wire.CodeTimeout, "too many snapshots are being sent")
 	}
 	defer func() {
-		if err != nil {
-			give()
+		if give == nil { // it failed, or panicked
+			back()
 		}
 	}()
 	select {
@@ -175,7 +175,7 @@ func (h *Host) encodeSnapshot(ctx context.Context, id wire.ThreadID, p *pin) (b 
 	if b, err = wire.AppendSSE(nil, s); err != nil {
 		return nil, nil, h.failure(err, "encode a snapshot", id)
 	}
-	return b, give, nil
+	return b, back, nil
 }
 
 // assemble looks at the folder too, since a thread does no I/O: one that is gone

@@ -191,6 +191,12 @@ func (s *state) flush() {
 	row := s.row
 	row.Recent = slices.Clone(s.row.Recent)
 	c.row, c.summary = &row, s.summary()
+	if b.then.settle { // once this is durable, the run is over
+		c.summary.Busy = false
+		if c.summary.Status == wire.StatusActive {
+			c.summary.Status = wire.StatusIdle
+		}
+	}
 	b.then.head = s.head
 	s.commits = append(slices.Clone(s.commits), b.then)
 	s.transcript.tail = append(slices.Clip(s.transcript.tail), b.records...)

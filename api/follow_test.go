@@ -288,3 +288,36 @@ func inUse() int64 {
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapInuse + m.StackInuse)
 }
+
+// endingSource is a follower as actors has them: Close ends it, and the end is told once, from Close.
+type endingSource struct {
+	once  sync.Once
+	ended func()
+	left  chan struct{}
+}
+
+func (a *endingSource) Next(time.Duration) ([]byte, error) {
+	return nil, &wire.Failure{Code: wire.CodeUnavailable, Message: "the follow was closed"}
+}
+func (a *endingSource) Close() { a.once.Do(a.ended); close(a.left) }
+
+// A client that leaves before its subscription is there: the source is closed, and nobody is stuck.
+func TestAClientThatLeavesWhileItSubscribes(t *testing.T) {
+	s := New(Config{})
+	here, there := net.Pipe()
+	defer there.Close()
+	set := &connSet{open: map[*conn]struct{}{}}
+	st := &stream{srv: s, conn: set.add(here), path: "/x"}
+	st.end() // the client has gone
+	src := &endingSource{left: make(chan struct{})}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_, _ = st.subscribe(func(_ context.Context, ended func()) (source, error) { src.ended = ended; return src, nil })
+	}()
+	select {
+	case <-done:
+	case <-time.After(20 * time.Second):
+		t.Fatal("subscribe is stuck: it closes the source with its own lock held")
+	}
+}

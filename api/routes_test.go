@@ -139,6 +139,31 @@ func TestPipelinedRequestsAreEachAnswered(t *testing.T) {
 	}
 }
 
+// Which of two hosts is meant is nobody's to guess.
+func TestARequestThatNamesTwoHostsIsRefused(t *testing.T) {
+	url, _ := serve(t, &fakeThreads{}, nil)
+	host := strings.TrimPrefix(url, "http://")
+	for _, hosts := range []string{"Host: " + host + "\r\nhost: evil.example", "Host: evil.example\r\nHost: " + host} {
+		c, err := net.Dial("tcp", host)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		_ = c.SetDeadline(time.Now().Add(10 * time.Second))
+		if _, err := io.WriteString(c, "GET /healthz HTTP/1.1\r\n"+hosts+"\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		res, err := http.ReadResponse(bufio.NewReader(c), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		if res.StatusCode != 400 && res.StatusCode != 403 {
+			t.Errorf("%q: %d", hosts, res.StatusCode)
+		}
+	}
+}
+
 // An Idempotency-Key is of a thread, however its id is written.
 func TestAKeyIsOfTheThread(t *testing.T) {
 	f := &fakeThreads{}

@@ -108,10 +108,11 @@ func (st *stream) subscribe(open opener) (source, *wire.Failure) {
 		return nil, st.srv.failure(err, st.path)
 	}
 	st.mu.Lock()
-	defer st.mu.Unlock()
 	st.source = src
-	if st.ended {
-		src.Close() // it left in the meantime
+	left := st.ended
+	st.mu.Unlock()
+	if left {
+		src.Close() // without the lock: a source tells of its end from here
 	}
 	return src, nil
 }
