@@ -3,6 +3,7 @@ package actors
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -119,6 +120,7 @@ func TestLookingAtAThreadThatFailedOnceChangesNothing(t *testing.T) {
 			r.prompt("scripted.a", "x")
 			v.settled(uint64(i + 1))
 		}
+		synctest.Wait()
 		if s, _ := r.c.Get(context.Background(), "scripted.a"); s.Status != wire.StatusFailed {
 			t.Fatalf("after six failures it is %s", s.Status)
 		}
@@ -192,6 +194,16 @@ func TestWhatAnAdapterSaysOutOfTheSchemaIsContained(t *testing.T) {
 				return &wire.Failure{Code: "zzz", Message: "m"}
 			}
 		},
+		"nested too deep": func(s *hookedSession) {
+			s.prompt = func(_ context.Context, p host.Prompt) error {
+				deep := []byte(strings.Repeat("[", 9999) + strings.Repeat("]", 9999))
+				_ = s.say(&wire.MessageStart{MessageID: "m", Role: wire.RoleAssistant})
+				_ = s.say(&wire.ToolCall{MessageID: "m", ToolCallID: "c", ToolName: "t", Input: deep})
+				_ = s.say(&wire.CustomEntry{CustomType: "c", Data: deep})
+				_ = s.say(&wire.Unmapped{Event: deep})
+				return s.sink.Deliver(&host.RunOver{Run: p.Run, Outcome: wire.RunCompleted})
+			}
+		},
 		"origin bad": func(s *hookedSession) {
 			s.prompt = func(_ context.Context, p host.Prompt) error {
 				_ = s.sink.Deliver(&host.Observed{Observation: &wire.ExtensionUIRequest{ID: "q", Blocking: true, Dialog: &wire.ConfirmDialog{Title: "t"}}})
@@ -226,7 +238,7 @@ func TestWhatAnAdapterSaysOutOfTheSchemaIsContained(t *testing.T) {
 					if h.Busy {
 						t.Errorf("followed %v: its run never ended", followed)
 					}
-					if followed && v.err == nil {
+					if followed && !v.ended() {
 						if s := fold(v.all()); !same(s, h) {
 							t.Errorf("live and history differ:\n%s%s", show([]wire.Frame{s}), show([]wire.Frame{h}))
 						}
@@ -392,6 +404,158 @@ func TestAPromptCannotTakeTheIdOfAnOpenMessage(t *testing.T) {
 		}
 		if n := len(observations[*wire.Unmapped](v.all())); n != 0 {
 			t.Errorf("%d deltas lost their message", n)
+		}
+	})
+}
+
+// an enqueued prompt that the adapter says it took in is not lost.
+func TestAPromptThatWasNeverHandedOverIsNotLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		handed := map[string]int{}
+		rt := &hookedRuntime{setup: func(s *hookedSession) {
+			s.prompt = func(_ context.Context, p host.Prompt) error { handed[p.MessageID]++; return nil }
+			s.steer = func(_ context.Context, p host.Prompt) error { handed[p.MessageID]++; return nil }
+		}}
+		r := newRig(t, rigOptions{agents: hookedAgents(t, rt)})
+		r.prompt("scripted.a", "x")
+		synctest.Wait()
+		if _, err := r.c.Prompt(context.Background(), "scripted.a", wire.PromptRequest{Message: "y", MessageID: "p2"}); err != nil {
+			t.Fatal(err)
+		}
+		s := rt.last()
+		_ = s.sink.Deliver(&host.Steered{MessageID: "p2"})
+		_ = s.sink.Deliver(&host.RunOver{Run: 1, Outcome: wire.RunCompleted})
+		time.Sleep(time.Minute)
+		if handed["p2"] != 1 {
+			t.Errorf("p2 was handed over %d times", handed["p2"])
+		}
+	})
+}
+
+// a verb that comes while the host drains is answered.
+func TestAVerbIsRefusedWhileTheHostDrains(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, rigOptions{})
+		r.prompt("scripted.a", "say:x")
+		time.Sleep(time.Second)
+		if err := r.host.Drain(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		b := time.Now()
+		err := r.c.SetMode(context.Background(), "scripted.a", wire.ModeRequest{Mode: "plan"})
+		if d := time.Since(b); d > time.Minute {
+			t.Errorf("after %v: %v", d, err)
+		}
+	})
+}
+
+// text that is held back for the scrubber's sake is not lost at the run's or the session's end.
+func TestTextHeldForASecretsSakeIsNotLost(t *testing.T) {
+	for name, end := range map[string]func(s *hookedSession, run uint64){
+		"run over": func(s *hookedSession, run uint64) {
+			_ = s.sink.Deliver(&host.RunOver{Run: run, Outcome: wire.RunCompleted})
+		},
+		"exit": func(s *hookedSession, _ uint64) { _ = s.sink.Deliver(&host.Exited{Code: 1}) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				rt := &hookedRuntime{setup: func(s *hookedSession) {
+					s.prompt = func(_ context.Context, p host.Prompt) error {
+						return s.say(&wire.ExtensionUIRequest{ID: "q", Origin: wire.OriginRun, Blocking: true, Dialog: &wire.InputDialog{Title: "t", Secret: true}})
+					}
+					s.answer = func(context.Context, host.Reply) error {
+						_ = s.say(&wire.MessageStart{MessageID: "m", Role: wire.RoleAssistant})
+						_ = s.say(&wire.TextDelta{MessageID: "m", Delta: "he said hunt"})
+						end(s, 1)
+						return nil
+					}
+				}}
+				r := newRig(t, rigOptions{agents: hookedAgents(t, rt)})
+				v := r.follow("scripted.a")
+				r.prompt("scripted.a", "x")
+				asked(v)
+				if err := r.c.Answer(context.Background(), "scripted.a", wire.Answer{ID: "q", Arm: &wire.ValueArm{Value: wire.NewSecret("hunter22")}}); err != nil {
+					t.Fatal(err)
+				}
+				v.settled(1)
+				if s := said(v.all()); s != "he said hunt" {
+					t.Errorf("said %q", s)
+				}
+			})
+		})
+	}
+}
+
+// a Close that panics leaves no process behind.
+func TestASessionWhoseClosePanicsIsKilled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rt := &hookedRuntime{setup: func(s *hookedSession) { s.closeFn = func() { panic("close") } }}
+		r := newRig(t, rigOptions{agents: hookedAgents(t, rt), limits: Limits{IdleSession: time.Second}})
+		r.prompt("scripted.a", "x")
+		time.Sleep(time.Minute)
+		if s := rt.last(); s.kills.Load() == 0 {
+			t.Errorf("closes %d kills %d", s.closes.Load(), s.kills.Load())
+		}
+	})
+}
+
+// the list by status.
+func TestTheListByStatus(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, rigOptions{})
+		r.prompt("scripted.a", "say:x")
+		time.Sleep(5 * time.Second)
+		for _, st := range []wire.ThreadStatus{wire.StatusActive, wire.StatusIdle} {
+			p, err := r.c.List(context.Background(), wire.ThreadQuery{Status: st})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, s := range p.Threads {
+				if s.Status != st {
+					t.Errorf("asked for %s, got %s", st, s.Status)
+				}
+			}
+			if st == wire.StatusIdle && len(p.Threads) != 1 {
+				t.Errorf("%d idle threads", len(p.Threads))
+			}
+		}
+	})
+}
+
+func TestATimeoutBeyondAllMeasureIsNone(t *testing.T) {
+	for _, ms := range []int64{9007199254740991, 9223372036854775807, 9223372036855, 1e13, 1e14, 1e16} {
+		synctest.Test(t, func(t *testing.T) {
+			rt := &hookedRuntime{setup: func(s *hookedSession) {
+				s.prompt = func(_ context.Context, p host.Prompt) error {
+					return s.say(&wire.ExtensionUIRequest{ID: "q", Origin: wire.OriginRun, Blocking: true, Dialog: &wire.ConfirmDialog{Title: "t", Timeout: ms}})
+				}
+			}}
+			r := newRig(t, rigOptions{agents: hookedAgents(t, rt)})
+			r.prompt("scripted.a", "x")
+			time.Sleep(time.Second)
+			ds, _ := r.c.Dialogs(context.Background(), "scripted.a")
+			if len(ds) != 1 {
+				t.Errorf("timeout %d ms (%v): the question is gone after a second", ms, time.Duration(ms)*time.Millisecond)
+			}
+		})
+	}
+}
+
+// Info of a session that says a mode or a login out of the schema with no follower; then one follows.
+func TestAnInvalidLoginThatNobodySawSpoilsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rt := &hookedRuntime{setup: func(s *hookedSession) {
+			s.prompt = func(_ context.Context, p host.Prompt) error {
+				_ = s.sink.Deliver(&host.LoginChanged{Login: &wire.Login{State: wire.LoginWaiting, Provider: "p", Since: wire.At(time.Date(20000, 1, 1, 0, 0, 0, 0, time.UTC))}})
+				return nil
+			}
+		}}
+		r := newRig(t, rigOptions{agents: hookedAgents(t, rt)})
+		r.prompt("scripted.a", "x")
+		time.Sleep(time.Second)
+		_, err := r.history("scripted.a")
+		if err != nil {
+			t.Errorf("history: %v", err)
 		}
 	})
 }

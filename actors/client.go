@@ -70,7 +70,7 @@ func (c *Client) resolve(ctx context.Context, text string) (wire.ThreadID, error
 	if bare {
 		types, err := c.h.journal.Types(ctx, id.ID)
 		if err != nil {
-			return id, wire.AsFailure(err)
+			return id, c.h.failure(err, "look a thread up", id)
 		}
 		types = slices.DeleteFunc(slices.Clone(types), func(t string) bool { _, ok := c.h.agents[t]; return !ok })
 		switch len(types) {
@@ -87,6 +87,15 @@ func (c *Client) resolve(ctx context.Context, text string) (wire.ThreadID, error
 		return id, wire.Errorf(wire.CodeNotFound, "no agent type %q on this host", id.Type)
 	}
 	return id, nil
+}
+
+// Resolve is the full form of an id as a client wrote it.
+func (c *Client) Resolve(ctx context.Context, text string) (string, error) {
+	id, err := c.resolve(ctx, text)
+	if err != nil {
+		return "", err
+	}
+	return id.String(), nil
 }
 
 // refusing says whether the host is stopping.
@@ -186,7 +195,7 @@ func (c *Client) Get(ctx context.Context, text string) (wire.Summary, error) {
 	}
 	row, ok, err := c.h.journal.Lookup(ctx, id)
 	if err != nil {
-		return wire.Summary{}, wire.AsFailure(err)
+		return wire.Summary{}, c.h.failure(err, "look a thread up", id)
 	}
 	if !ok {
 		return wire.Summary{}, wire.Errorf(wire.CodeNotFound, "no thread %s", id)
@@ -209,13 +218,16 @@ func atRest(s wire.Summary) wire.Summary {
 func (c *Client) List(ctx context.Context, q wire.ThreadQuery) (wire.ThreadPage, error) {
 	rows, next, err := c.h.journal.Query(ctx, q)
 	if err != nil {
-		return wire.ThreadPage{}, wire.AsFailure(err)
+		return wire.ThreadPage{}, c.h.failure(err, "list threads", wire.ThreadID{})
 	}
 	page := wire.ThreadPage{Threads: make([]wire.Summary, 0, len(rows)), Next: next}
 	for _, r := range rows {
 		s, ok := c.h.directory.get(r.Summary.ID)
 		if !ok {
 			s = atRest(r.Summary)
+		}
+		if q.Status != "" && s.Status != q.Status {
+			continue // it has moved on since its row was written
 		}
 		page.Threads = append(page.Threads, s)
 	}

@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -59,7 +60,8 @@ func (s *state) ask(o *wire.ExtensionUIRequest) {
 	s.dialogs.open = append(s.dialogs.open, openDialog{id: o.ID, spec: o.Dialog, origin: o.Origin})
 	s.publish(o)
 	if ms := o.Dialog.TimeoutMs(); ms > 0 {
-		s.do(arm{timer: timerID{timerDialog, o.ID}, after: time.Duration(ms) * time.Millisecond})
+		after := time.Duration(min(ms, math.MaxInt64/int64(time.Millisecond))) * time.Millisecond
+		s.do(arm{timer: timerID{timerDialog, o.ID}, after: after})
 	}
 	s.touch()
 }

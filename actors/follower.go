@@ -214,6 +214,6 @@ func (f *Follower) Close() {
 // leaveOpening: the snapshot is written, or will not be.
 func (f *Follower) leaveOpening() {
 	if o := f.opening.Swap(nil); o != nil {
-		o.leave(f.host)
+		o.leave()
 	}
 }

@@ -119,7 +119,7 @@ func (h *handle) startEnded(info host.SessionInfo, err error, crashed bool) {
 	case disposed:
 		h.close()
 	case err != nil:
-		f := crossing(wire.AsFailure(err))
+		f := h.t.host.failure(err, "start a session", h.t.id)
 		if crashed {
 			f = &wire.Failure{Code: wire.CodeCrashed, Message: "the agent's adapter failed while the session was starting"}
 		}
@@ -202,7 +202,11 @@ func (h *handle) make(c sessionCall) {
 	case *callVerb:
 		err = callVerbOf(ctx, live, c.verb)
 	}
-	h.tell(&calledInput{session: h.number, call: c, failure: crossing(wire.AsFailure(err))})
+	var f *wire.Failure
+	if err != nil {
+		f = h.t.host.failure(err, "call a session", h.t.id)
+	}
+	h.tell(&calledInput{session: h.number, call: c, failure: f})
 }
 
 // crossing is an adapter's failure as it may cross: with a code of the closed set.
@@ -274,7 +278,12 @@ func (h *handle) close() {
 	live := h.live
 	h.mu.Unlock()
 	if live != nil {
-		h.t.host.guard("close", func(string, any, []byte) { h.closed() }, func() {
+		h.t.host.guard("close", func(string, any, []byte) {
+			h.t.host.guard("kill", func(string, any, []byte) { h.closed() }, func() {
+				live.Kill()
+				h.closed()
+			})
+		}, func() {
 			_ = live.Close()
 			h.closed()
 		})

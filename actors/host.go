@@ -10,7 +10,6 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 	"go.uber.org/zap"
-	"golang.org/x/sync/semaphore"
 
 	"github.com/troupe-run/troupe/host"
 	"github.com/troupe-run/troupe/wire"
@@ -71,13 +70,12 @@ type Host struct {
 	directory *directory
 	lingering lingering
 	snapshots chan struct{}
-
-	snapshotRoom *semaphore.Weighted // bytes of the encoded ones
-	meter        *meter
-	inFlight     chan struct{}
-	stopping     chan struct{}                  // closed: nothing new is taken
-	closed       chan struct{}                  // closed: the threads are gone
-	trace        func(*thread, input, []effect) // for recorded sequences; nil but in tests
+	room      *room
+	meter     *meter
+	inFlight  chan struct{}
+	stopping  chan struct{}                  // closed: nothing new is taken
+	closed    chan struct{}                  // closed: the threads are gone
+	trace     func(*thread, input, []effect) // for recorded sequences; nil but in tests
 }
 
 // Start brings the host up. It does no work per thread.
@@ -121,7 +119,7 @@ func Start(c Config) (*Host, error) {
 		h.entropy = rand.Reader
 	}
 	h.snapshots = make(chan struct{}, h.limits.Snapshots)
-	h.snapshotRoom = semaphore.NewWeighted(int64(h.limits.SnapshotBytes))
+	h.room = newRoom(int64(h.limits.SnapshotBytes), func(n int64) { h.meter.snapshotBytes.Add(n) })
 	h.inFlight = make(chan struct{}, h.limits.InFlight)
 	h.root = h.system.Root
 	h.registry = h.root.Spawn(actor.PropsFromProducer(func() actor.Actor {
@@ -131,6 +129,16 @@ func Start(c Config) (*Host, error) {
 		}
 	}, actor.WithSupervisor(c.Strategy)))
 	return h, nil
+}
+
+// failure is err as it crosses. The cause of an internal one is told to the operator
+// alone, here.
+func (h *Host) failure(err error, while string, id wire.ThreadID) *wire.Failure {
+	f := wire.AsFailure(err)
+	if known := (*wire.Failure)(nil); !errors.As(err, &known) {
+		h.log.Error(while, zap.String("thread", id.String()), zap.Error(err))
+	}
+	return crossing(f)
 }
 
 // Threads is the typed client: the only way in.

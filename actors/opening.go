@@ -25,8 +25,8 @@ type opening struct {
 	mu      sync.Mutex
 	holders int // followers that have not written it yet; at 0 it is spent for good
 	encoded []byte
-	room    int64 // what encoded takes of the host's room for snapshots
-	err     error // why there is none
+	give    func() // gives the host's room for encoded back
+	err     error  // why there is none
 }
 
 func newOpening(p *pin, f *feed) *opening {
@@ -48,17 +48,17 @@ func (o *opening) join() bool {
 }
 
 // leave gives the snapshot back: the last to leave frees it.
-func (o *opening) leave(h *Host) {
+func (o *opening) leave() {
 	o.mu.Lock()
 	o.holders--
-	freed := int64(0)
+	var give func()
 	if o.holders == 0 {
 		o.encoded = nil
-		freed, o.room = o.room, 0
+		give, o.give = o.give, nil
 	}
 	o.mu.Unlock()
-	if freed > 0 {
-		h.giveBack(freed)
+	if give != nil {
+		give()
 	}
 }
 
@@ -71,7 +71,7 @@ func (o *opening) made() ([]byte, error) {
 
 // make sets what came of it, and frees the pin. It says whether anybody is left who
 // will give the room back.
-func (o *opening) make(b []byte, room int64, err error) bool {
+func (o *opening) make(b []byte, give func(), err error) bool {
 	o.size.Store(int64(len(b)))
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -79,7 +79,7 @@ func (o *opening) make(b []byte, room int64, err error) bool {
 	if o.holders == 0 {
 		return false
 	}
-	o.encoded, o.room, o.err = b, room, err
+	o.encoded, o.give, o.err = b, give, err
 	return true
 }
 
@@ -124,53 +124,58 @@ func (h *Host) snapshot(f *Follower) ([]byte, error) {
 	case <-f.ended:
 		return nil, f.reason
 	}
-	if b, err := o.made(); b != nil || err != nil {
-		return b, err
-	}
-	b, room, err := h.encodeSnapshot(whileFollowed{context.Background(), f.ended}, f.thread, o.pin)
 	select {
-	case <-f.ended: // the next holder tries again
-		h.giveBack(room)
+	case <-f.ended: // it has left, and the pin may have gone with the last
 		return nil, f.reason
 	default:
 	}
-	if !o.make(b, room, err) {
-		h.giveBack(room)
+	if b, err := o.made(); b != nil || err != nil {
+		return b, err
+	}
+	b, give, err := h.encodeSnapshot(whileFollowed{context.Background(), f.ended}, f.thread, o.pin)
+	select {
+	case <-f.ended: // the next holder tries again
+		if give != nil {
+			give()
+		}
+		return nil, f.reason
+	default:
+	}
+	if !o.make(b, give, err) && give != nil {
+		give()
 	}
 	return b, err
 }
 
 // encodeSnapshot is the one live-or-cold read behind follow and history, as an SSE
-// event. Two bounds hold in the whole host: how many are made at once, and the bytes
-// of all that are still being written to someone, of which this takes room.
-func (h *Host) encodeSnapshot(ctx context.Context, id wire.ThreadID, p *pin) (b []byte, room int64, err error) {
+// event. give must be called once it has been written.
+func (h *Host) encodeSnapshot(ctx context.Context, id wire.ThreadID, p *pin) (b []byte, give func(), err error) {
+	back, err := h.room.take(ctx, id, p.size)
+	if err != nil {
+		return nil, nil, wire.Errorf(wire.CodeTimeout, "too many snapshots are being sent")
+	}
+	defer func() {
+		if give == nil { // it failed, or panicked
+			back()
+		}
+	}()
 	select {
 	case h.snapshots <- struct{}{}:
 		defer func() { <-h.snapshots }()
 	case <-ctx.Done():
-		return nil, 0, wire.Errorf(wire.CodeTimeout, "too many snapshots are being read")
+		return nil, nil, wire.Errorf(wire.CodeTimeout, "too many snapshots are being read")
 	}
 	reading, cancel := context.WithTimeout(ctx, h.limits.CallTimeout)
 	defer cancel()
 	s, err := h.assemble(reading, id, p)
 	if err != nil {
-		return nil, 0, wire.AsFailure(err)
+		return nil, nil, h.failure(err, "read a thread", id)
 	}
 	h.meter.encodings.Add(1)
 	if b, err = wire.AppendSSE(nil, s); err != nil {
-		return nil, 0, wire.AsFailure(err)
+		return nil, nil, h.failure(err, "encode a snapshot", id)
 	}
-	room = min(int64(cap(b)), int64(h.limits.SnapshotBytes))
-	if h.snapshotRoom.Acquire(ctx, room) != nil {
-		return nil, 0, wire.Errorf(wire.CodeTimeout, "too many snapshots are being sent")
-	}
-	h.meter.snapshotBytes.Add(room)
-	return b, room, nil
-}
-
-func (h *Host) giveBack(room int64) {
-	h.meter.snapshotBytes.Add(-room)
-	h.snapshotRoom.Release(room)
+	return b, back, nil
 }
 
 // assemble looks at the folder too, since a thread does no I/O: one that is gone
@@ -210,10 +215,10 @@ func (c *Client) History(ctx context.Context, text string) (*History, error) {
 	if err != nil {
 		return nil, err
 	}
-	b, room, err := c.h.encodeSnapshot(ctx, id, p)
+	b, give, err := c.h.encodeSnapshot(ctx, id, p)
 	if err != nil {
 		return nil, err
 	}
 	b = bytes.TrimSuffix(bytes.TrimPrefix(b, []byte("data: ")), []byte("\n\n"))
-	return &History{bytes.NewReader(b), sync.OnceFunc(func() { c.h.giveBack(room) })}, nil
+	return &History{bytes.NewReader(b), sync.OnceFunc(give)}, nil
 }

@@ -16,12 +16,10 @@ import (
 
 // roomy says that every byte of the room for snapshots has been given back.
 func (r *rig) roomy() bool {
-	most := int64(r.host.limits.SnapshotBytes)
-	if !r.host.snapshotRoom.TryAcquire(most) {
-		return false
-	}
-	r.host.snapshotRoom.Release(most)
-	return true
+	room := r.host.room
+	room.mu.Lock()
+	defer room.mu.Unlock()
+	return r.host.meter.snapshotBytes.Load() == 0 && len(room.threads) == 0
 }
 
 // TestFollowersThatJoinTogetherShareOneSnapshot: it is encoded once, whether the
@@ -157,6 +155,52 @@ func TestRoomForSnapshotsIsAlwaysGivenBack(t *testing.T) {
 		h.Close()
 	}
 	until(t, fmt.Sprintf("the room to be given back (seed %d)", seed), r.roomy)
+}
+
+// TestWhoDoesNotReadKeepsNoOtherThreadWaiting: histories of one long thread that are
+// never read fill its part of the room and no more.
+func TestWhoDoesNotReadKeepsNoOtherThreadWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, rigOptions{})
+		v := r.follow("scripted.long")
+		r.prompt("scripted.long", "burst:80,50000")
+		v.settled(1)
+		v.f.Close()
+		r.prompt("scripted.short", "say:x")
+		for range 16 {
+			go func() {
+				h, err := r.c.History(context.Background(), "scripted.long")
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				time.Sleep(time.Minute) // it is not read
+				h.Close()
+			}()
+		}
+		synctest.Wait()
+		if n, most := r.host.meter.snapshotBytes.Load(), int64(r.host.limits.SnapshotBytes); n > most {
+			t.Errorf("%d bytes are being sent, at most %d", n, most)
+		}
+		began := time.Now()
+		if _, err := r.history("scripted.short"); err != nil {
+			t.Error(err)
+		}
+		other := r.follow("scripted.short")
+		r.prompt("scripted.middle", "burst:3,300000")
+		wait(100)
+		if _, err := r.history("scripted.middle"); err != nil {
+			t.Error(err)
+		}
+		other.f.Close()
+		if took := time.Since(began); took > time.Second {
+			t.Errorf("other threads waited %v", took)
+		}
+		wait(600_000)
+		if !r.roomy() {
+			t.Error("the room was not given back")
+		}
+	})
 }
 
 func id(i int) string { return fmt.Sprintf("scripted.%c", 'a'+i) }

@@ -171,7 +171,7 @@ func (t *thread) load() {
 		defer cancel()
 		in, err := t.read(ctx)
 		if err != nil {
-			told(&loadFailedInput{wire.AsFailure(err)})
+			told(&loadFailedInput{t.host.failure(err, "load a thread", t.id)})
 			return
 		}
 		told(in)

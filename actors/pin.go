@@ -16,6 +16,7 @@ type pin struct {
 	head int64         // the committed head T; -1 when nothing is recorded
 	tail []record      // the records above T
 	open []openMessage // the open messages, as prefixes
+	size int64         // about what it encodes to, in bytes
 }
 
 // assemble is the snapshot that p stands for: the history up to T, the records
@@ -88,7 +89,13 @@ func (s *state) pinNow(cwd string) *pin {
 	if s.batch != nil {
 		tail = append(tail, s.batch.records...)
 	}
-	return &pin{base: b, head: s.committed, tail: tail, open: s.transcript.pinOpen()}
+	p := &pin{base: b, head: s.committed, tail: tail, open: s.transcript.pinOpen(), size: s.row.Size}
+	for _, m := range p.open {
+		for _, part := range m.parts {
+			p.size += part.weigh()
+		}
+	}
+	return p
 }
 
 // models is what a snapshot says of the model: the session's while live, else

@@ -1,7 +1,7 @@
 package actors
 
 import (
-	"strconv"
+	"encoding/json"
 
 	"github.com/troupe-run/troupe/wire"
 )
@@ -179,14 +179,28 @@ func (s *state) unsubscribe(in *unsubscribeInput) {
 	}
 }
 
-// unmapped is what becomes of an observation that breaks the vocabulary's rules:
-// it is told, whole, as an event without a word.
+// unmapped is what becomes of an observation that breaks the vocabulary's rules: it
+// is told, whole, as an event without a word; what cannot even be written as JSON of
+// ours is told as text.
 func unmapped(o wire.Observation) *wire.Unmapped {
 	b, err := wire.EncodeObservation(o)
 	if err != nil {
-		b = []byte(`{"kind":` + quote(string(o.Kind())) + `}`)
+		b = asText(o)
 	}
 	return &wire.Unmapped{Event: b}
 }
 
-func quote(s string) string { return strconv.Quote(s) }
+func asText(o wire.Observation) []byte {
+	said, err := json.Marshal(o)
+	if err != nil {
+		said = []byte(err.Error())
+	}
+	b, err := json.Marshal(struct {
+		Kind wire.Kind `json:"kind"`
+		Said string    `json:"said"`
+	}{o.Kind(), string(said)})
+	if err != nil { // two strings
+		panic(err)
+	}
+	return b
+}

@@ -20,6 +20,7 @@ type queued struct {
 	durable bool // its wake is committed
 	cut     bool // asked to interrupt the run that was under way when it came
 	handed  bool // given to the runtime's steering
+	offered bool // was given to it at some time
 	doomed  bool // waited when the thread failed: rejected, not run
 }
 

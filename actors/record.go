@@ -63,6 +63,47 @@ func decodeRecord(e host.Event) (record, error) {
 	return r, nil
 }
 
+// weigh is about what an observation takes in a snapshot, in bytes.
+func weigh(o wire.Observation) int64 {
+	const frame = 64
+	n := 0
+	switch o := o.(type) {
+	case *wire.TextDelta:
+		n = len(o.Delta)
+	case *wire.ThinkingDelta:
+		n = len(o.Delta)
+	case *wire.ToolCall:
+		n = len(o.Input)
+	case *wire.ToolResult:
+		n = len(o.Text)
+		if o.Descriptor != nil {
+			for _, p := range o.Descriptor.Props {
+				n += len(p)
+			}
+		}
+	case *wire.CustomEntry:
+		n = len(o.Data)
+	case *wire.MessageEnd:
+		if o.Text != nil {
+			n = len(*o.Text)
+		}
+		for _, i := range o.Images {
+			n += len(i.Data)
+		}
+	}
+	return int64(n + frame)
+}
+
+func (p openPart) weigh() int64 {
+	switch {
+	case p.call != nil:
+		return weigh(p.call)
+	case p.result != nil:
+		return weigh(p.result)
+	}
+	return int64(len(p.text))
+}
+
 // rowState is the thread's own state in its catalog row: what a new incarnation
 // must know and cannot derive from the waiting wakes.
 type rowState struct {
@@ -81,5 +122,6 @@ type rowState struct {
 	Interrupted *wire.Interrupted        `json:"interrupted,omitempty"`
 	Resume      string                   `json:"resume,omitempty"`
 	Failed      bool                     `json:"failed,omitempty"`
+	Size        int64                    `json:"size,omitempty"`   // of the record, about: in bytes of what was said
 	Recent      []string                 `json:"recent,omitempty"` // message ids of the newest prompts, oldest first
 }

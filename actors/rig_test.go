@@ -186,6 +186,13 @@ func (v *viewer) all() []wire.Frame {
 	return slices.Clone(v.frames)
 }
 
+// ended says whether the thread has ended the follow.
+func (v *viewer) ended() bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.err != nil
+}
+
 // await waits until ok, in a minute of the test's clock.
 func (v *viewer) await(what string, ok func([]wire.Frame) bool) []wire.Frame {
 	v.t.Helper()

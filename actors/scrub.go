@@ -39,7 +39,7 @@ func (s *scrubber) scrub(o wire.Observation) []wire.Observation {
 	switch o := o.(type) {
 	case *wire.TextDelta:
 		out := s.flush(o.MessageID, heldKey{o.MessageID, false})
-		if text := s.stream(heldKey{o.MessageID, false}, o.Delta); text != "" {
+		if text := s.stream(heldKey{o.MessageID, false}, o.Delta); text != "" || o.Usage != nil {
 			out = append(out, &wire.TextDelta{MessageID: o.MessageID, Delta: text, Usage: o.Usage})
 		}
 		return out

@@ -191,6 +191,12 @@ func (s *state) flush() {
 	row := s.row
 	row.Recent = slices.Clone(s.row.Recent)
 	c.row, c.summary = &row, s.summary()
+	if b.then.settle { // once this is durable, the run is over
+		c.summary.Busy = false
+		if c.summary.Status == wire.StatusActive {
+			c.summary.Status = wire.StatusIdle
+		}
+	}
 	b.then.head = s.head
 	s.commits = append(slices.Clone(s.commits), b.then)
 	s.transcript.tail = append(slices.Clip(s.transcript.tail), b.records...)
@@ -201,6 +207,9 @@ func (s *state) flush() {
 // record mints the next entry of the durable record.
 func (s *state) record(what string, obs ...wire.Observation) {
 	s.head++
+	for _, o := range obs {
+		s.row.Size += weigh(o)
+	}
 	s.wants().records = append(s.wants().records, record{seq: s.head, at: s.now, what: what, obs: obs})
 }
 

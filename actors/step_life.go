@@ -167,6 +167,10 @@ func (s *state) listTail(in *tailsInput) {
 // waits in the queue stays a wake in the journal.
 func (s *state) drain(in *drainInput) {
 	s.draining = true
+	for _, v := range s.session.verbs {
+		s.refuse(v.token, wire.CodeUnavailable, "the host is stopping")
+	}
+	s.session.verbs = nil
 	s.drains = append(s.drains, in.token)
 	switch s.phase {
 	case phaseRunning:

@@ -148,7 +148,7 @@ func (s *state) steerWaiting() {
 			continue
 		}
 		s.queue.entries = slices.Clone(s.queue.entries)
-		s.queue.entries[i].handed = true
+		s.queue.entries[i].handed, s.queue.entries[i].offered = true, true
 		s.do(call{s.session.number, &callSteer{s.hostPrompt(e)}})
 	}
 }
@@ -156,8 +156,8 @@ func (s *state) steerWaiting() {
 // steered: the agent took a prompt in; now it is part of the transcript.
 func (s *state) steered(in *steeredInput) {
 	i := s.queue.index(in.messageID)
-	if i < 0 {
-		return
+	if i < 0 || !s.queue.entries[i].offered {
+		return // the agent cannot have it
 	}
 	e := s.queue.remove(i)
 	s.wants().take = append(s.wants().take, in.messageID)

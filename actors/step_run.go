@@ -143,8 +143,18 @@ func (r *run) ended() *wire.RunEnded {
 // closeOpen ends the messages that were left open: a run leaves none.
 func (s *state) closeOpen(outcome wire.RunOutcome) {
 	reason := map[wire.RunOutcome]string{wire.RunCompleted: "end", wire.RunAborted: "aborted", wire.RunFailed: "error"}[outcome]
+	s.flushHeld()
 	for _, m := range slices.Clone(s.transcript.open) {
 		s.publish(&wire.MessageEnd{MessageID: m.id, Role: m.role, StopReason: reason})
+	}
+}
+
+// flushHeld tells what was held back in case it began a secret: nothing follows.
+func (s *state) flushHeld() {
+	for _, m := range slices.Clone(s.transcript.open) {
+		for _, o := range s.session.scrub.flush(m.id, heldKey{}) {
+			s.publish(o)
+		}
 	}
 }
 

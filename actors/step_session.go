@@ -108,6 +108,7 @@ func (s *state) lostSession() {
 	if s.run == nil {
 		s.closeOpen(wire.RunFailed)
 	}
+	s.flushHeld()
 	s.held = nil
 	s.session.scrub = scrubber{}
 	s.session.attached = false
@@ -285,6 +286,8 @@ func (s *state) configure(in *configureInput) {
 	switch {
 	case !s.exists:
 		s.refuse(in.token, wire.CodeNotFound, "no thread %s", s.id)
+	case s.draining:
+		s.refuse(in.token, wire.CodeUnavailable, "the host is stopping")
 	case s.session.attached && s.phase != phaseStarting:
 		s.callVerb(v)
 	case len(s.session.verbs) >= s.limits.OpenDialogs:

@@ -54,6 +54,7 @@ const (
 	idleTimeout   = 2 * time.Minute // between two requests of a connection
 	workerIdle    = 5 * time.Second // until a burst's stacks are given back
 	writePiece    = 256 << 10       // bytes under one write deadline
+	leastRate     = 64 << 10        // bytes a second at which a stream must be read beyond WriteTimeout
 	maxNoise      = 16 << 10        // bytes a follower may send after its request
 	maxKey        = 255             // bytes of an Idempotency-Key
 	receiptLife   = 24 * time.Hour  // how long a POST's result is replayed

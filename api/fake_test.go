@@ -5,6 +5,7 @@ import (
 	"context"
 	"net"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -41,6 +42,15 @@ func (f *fakeThreads) refuse(err error) {
 }
 
 var someSummary = wire.Summary{ID: "scripted.a", Type: "scripted", Status: wire.StatusIdle, HeadSeq: -1}
+
+func (f *fakeThreads) Resolve(_ context.Context, id string) (string, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !strings.Contains(id, ".") {
+		id = "scripted." + id
+	}
+	return id, f.err
+}
 
 func (f *fakeThreads) Agents(context.Context) []wire.Agent {
 	_ = f.note("agents")

@@ -13,6 +13,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/troupe-run/troupe/wire"
 )
 
 // openStream opens a stream and reads its header.
@@ -237,9 +239,12 @@ func TestFollowThatIsRefused(t *testing.T) {
 	line(t, r)
 	res, body := request(t, "GET", url+"/api/threads/a/follow", "")
 	refused(t, "one too many", res, body, 429, "limit-reached")
-	res, _ = request(t, "HEAD", url+"/api/threads/a/follow", "")
-	if res.StatusCode >= 500 {
+	if res, _ = request(t, "HEAD", url+"/api/threads/a/follow", ""); res.StatusCode != 200 {
 		t.Errorf("HEAD: %d", res.StatusCode)
+	}
+	f.refuse(wire.Errorf(wire.CodeNotFound, "no agent type"))
+	if res, _ = request(t, "HEAD", url+"/api/threads/nosuch.a/follow", ""); res.StatusCode != 404 {
+		t.Errorf("HEAD of an unknown type: %d", res.StatusCode)
 	}
 }
 
@@ -282,4 +287,37 @@ func inUse() int64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapInuse + m.StackInuse)
+}
+
+// endingSource is a follower as actors has them: Close ends it, and the end is told once, from Close.
+type endingSource struct {
+	once  sync.Once
+	ended func()
+	left  chan struct{}
+}
+
+func (a *endingSource) Next(time.Duration) ([]byte, error) {
+	return nil, &wire.Failure{Code: wire.CodeUnavailable, Message: "the follow was closed"}
+}
+func (a *endingSource) Close() { a.once.Do(a.ended); close(a.left) }
+
+// A client that leaves before its subscription is there: the source is closed, and nobody is stuck.
+func TestAClientThatLeavesWhileItSubscribes(t *testing.T) {
+	s := New(Config{})
+	here, there := net.Pipe()
+	defer there.Close()
+	set := &connSet{open: map[*conn]struct{}{}}
+	st := &stream{srv: s, conn: set.add(here), path: "/x"}
+	st.end() // the client has gone
+	src := &endingSource{left: make(chan struct{})}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_, _ = st.subscribe(func(_ context.Context, ended func()) (source, error) { src.ended = ended; return src, nil })
+	}()
+	select {
+	case <-done:
+	case <-time.After(20 * time.Second):
+		t.Fatal("subscribe is stuck: it closes the source with its own lock held")
+	}
 }

@@ -57,6 +57,9 @@ func (h *hosts) serves(host string, local net.Addr) bool {
 func (h *hosts) check(ctx *fasthttp.RequestCtx) *wire.Failure {
 	head := &ctx.Request.Header
 	host := string(head.Host())
+	if strings.Count(strings.ToLower("\n"+string(head.RawHeaders())), "\nhost:") > 1 {
+		return wire.Errorf(wire.CodeBadRequest, "the request names two hosts")
+	}
 	// An absolute request line names a host of its own.
 	if !h.serves(host, ctx.LocalAddr()) || !h.serves(string(ctx.Host()), ctx.LocalAddr()) {
 		return wire.Errorf(wire.CodeForbidden, "this host is not served here; name it in the configuration to allow it")

@@ -12,6 +12,8 @@ import (
 // is a *wire.Failure. An id is as a client wrote it, "<type>.<id>" or bare; the
 // answers hold the full form. Reads start, create and change nothing.
 type Threads interface {
+	// Resolve is the full form of an id. not-found: an unknown type; ambiguous-id.
+	Resolve(ctx context.Context, id string) (string, error)
 	// Agents lists the agents on offer, by name.
 	Agents(ctx context.Context) []wire.Agent
 	// List is a page of summaries, newest first. invalid: a bad cursor or limit.

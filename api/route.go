@@ -148,13 +148,32 @@ func (s *Server) handler(r *route) fiber.Handler {
 			run().write(c.Context())
 			return nil
 		}
-		out, err := s.receipts.do(ctx, r.method+" "+path, in.key, in.body, run)
+		scope, err := s.scope(ctx, r, in)
+		if err != nil {
+			problem(s.failure(err, path), path).write(c.Context())
+			return nil
+		}
+		out, err := s.receipts.do(ctx, scope, in.key, in.body, run)
 		if err != nil {
 			out = problem(s.failure(err, path), path)
 		}
 		out.write(c.Context())
 		return nil
 	}
+}
+
+// scope is what an Idempotency-Key is of: the route and the thread, however the client
+// wrote its id.
+func (s *Server) scope(ctx context.Context, r *route, in *call) (string, error) {
+	scope := r.method + " " + r.path
+	if in.id != "" {
+		id, err := s.cfg.Threads.Resolve(ctx, in.id)
+		if err != nil {
+			return "", err
+		}
+		scope += " " + id
+	}
+	return scope + " " + in.messageID, nil
 }
 
 func (s *Server) render(r *route, in *call, path string) rendered {
@@ -184,6 +203,14 @@ func (s *Server) startStream(r *route, c *fiber.Ctx, in *call, path string) {
 	}
 	nc, ours := c.Context().Conn().(*conn)
 	if c.Method() == http.MethodHead || !ours {
+		if in.id != "" {
+			ctx, cancel := context.WithTimeout(s.base, s.cfg.CallTimeout)
+			defer cancel()
+			if _, err := s.cfg.Threads.Resolve(ctx, in.id); err != nil {
+				problem(s.failure(err, path), path).write(c.Context())
+				return
+			}
+		}
 		rendered{status: http.StatusOK, media: mediaSSE}.write(c.Context())
 		return
 	}

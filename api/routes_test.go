@@ -1,9 +1,11 @@
 package api
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"io"
+	"net"
 	"net/http"
 	"runtime"
 	"slices"
@@ -96,6 +98,83 @@ func TestEveryRouteAnswers(t *testing.T) {
 		if c.call == "" && len(calls) != 0 || c.call != "" && !slices.Equal(calls, []string{c.call}) {
 			t.Errorf("%s %s asked for %q, want %q", c.method, c.path, calls, c.call)
 		}
+	}
+}
+
+// TestPipelinedRequestsAreEachAnswered, in order, and so is one with stray line ends
+// behind it, as some clients send.
+func TestPipelinedRequestsAreEachAnswered(t *testing.T) {
+	url, _ := serve(t, &fakeThreads{}, nil)
+	host := strings.TrimPrefix(url, "http://")
+	get := func(path string) string { return "GET " + path + " HTTP/1.1\r\nHost: " + host + "\r\n\r\n" }
+	post := "POST /api/threads/a/prompt HTTP/1.1\r\nHost: " + host + "\r\nContent-Type: application/json\r\nContent-Length: 15\r\n\r\n{\"message\":\"x\"}"
+	for what, sent := range map[string]string{
+		"three at once":       get("/healthz") + get("/nothing") + post,
+		"a stray line end":    get("/healthz") + get("/nothing") + post + "\r\n",
+		"two line ends":       get("/healthz") + get("/nothing") + post + "\r\n\r\n",
+		"the next one's half": get("/healthz") + get("/nothing") + post + "GET /heal",
+	} {
+		c, err := net.Dial("tcp", host)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = c.SetDeadline(time.Now().Add(10 * time.Second))
+		if _, err := io.WriteString(c, sent); err != nil {
+			t.Fatal(err)
+		}
+		r := bufio.NewReader(c)
+		for i, want := range []int{200, 404, 202} {
+			res, err := http.ReadResponse(r, nil)
+			if err != nil {
+				t.Errorf("%s: answer %d: %v", what, i, err)
+				break
+			}
+			_, _ = io.Copy(io.Discard, res.Body)
+			res.Body.Close()
+			if res.StatusCode != want {
+				t.Errorf("%s: answer %d is %d, want %d", what, i, res.StatusCode, want)
+			}
+		}
+		c.Close()
+	}
+}
+
+// Which of two hosts is meant is nobody's to guess.
+func TestARequestThatNamesTwoHostsIsRefused(t *testing.T) {
+	url, _ := serve(t, &fakeThreads{}, nil)
+	host := strings.TrimPrefix(url, "http://")
+	for _, hosts := range []string{"Host: " + host + "\r\nhost: evil.example", "Host: evil.example\r\nHost: " + host} {
+		c, err := net.Dial("tcp", host)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		_ = c.SetDeadline(time.Now().Add(10 * time.Second))
+		if _, err := io.WriteString(c, "GET /healthz HTTP/1.1\r\n"+hosts+"\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		res, err := http.ReadResponse(bufio.NewReader(c), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		if res.StatusCode != 400 && res.StatusCode != 403 {
+			t.Errorf("%q: %d", hosts, res.StatusCode)
+		}
+	}
+}
+
+// An Idempotency-Key is of a thread, however its id is written.
+func TestAKeyIsOfTheThread(t *testing.T) {
+	f := &fakeThreads{}
+	url, _ := serve(t, f, nil)
+	for i, path := range []string{"scripted.a", "a", "scripted%2Ea"} {
+		res, body := request(t, "POST", url+"/api/threads/"+path+"/prompt", `{"message":"one"}`, "Idempotency-Key", "k")
+		if res.StatusCode != 202 || (i > 0) != (res.Header.Get("Idempotency-Replayed") == "true") {
+			t.Errorf("%s: %d %q, %v", path, res.StatusCode, body, res.Header)
+		}
+		res, body = request(t, "POST", url+"/api/threads/"+path+"/prompt", `{"message":"two"}`, "Idempotency-Key", "k")
+		refused(t, path+" with another body", res, body, 422, "invalid")
 	}
 }
 

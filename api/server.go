@@ -59,7 +59,6 @@ func New(cfg Config) *Server {
 		ReadTimeout:                  readTimeout,
 		WriteTimeout:                 cfg.WriteTimeout,
 		IdleTimeout:                  idleTimeout,
-		ReduceMemoryUsage:            true,
 		ErrorHandler:                 s.onError,
 	})
 	s.register(s.app, routes())

@@ -28,11 +28,12 @@ type stream struct {
 	conn *conn
 	path string
 
-	mu     sync.Mutex
-	source source
-	ended  bool // the client has gone, or the server stops
-	cut    bool // no write may begin or go on, the last one excepted
-	last   bool // the last write has begun
+	mu       sync.Mutex
+	source   source
+	ended    bool      // the client has gone, or the server stops
+	deadline time.Time // of writes
+	cut      bool      // no write may begin or go on, the last one excepted
+	last     bool      // the last write has begun
 
 	buf [64]byte // for the reader
 }
@@ -107,10 +108,11 @@ func (st *stream) subscribe(open opener) (source, *wire.Failure) {
 		return nil, st.srv.failure(err, st.path)
 	}
 	st.mu.Lock()
-	defer st.mu.Unlock()
 	st.source = src
-	if st.ended {
-		src.Close() // it left in the meantime
+	left := st.ended
+	st.mu.Unlock()
+	if left {
+		src.Close() // without the lock: a source tells of its end from here
 	}
 	return src, nil
 }
@@ -138,25 +140,43 @@ func (st *stream) copy(src source, b []byte) error {
 }
 
 // write writes b in pieces, each under a deadline of its own, so that a slow
-// client is told from a stuck one.
+// client is told from a stuck one; and under one for the whole, or a client that
+// trickles would hold a long snapshot for hours.
 func (st *stream) write(b []byte) error {
+	now := time.Now()
+	last := now.Add(st.srv.cfg.WriteTimeout + time.Duration(len(b))*time.Second/leastRate)
 	for len(b) > 0 {
 		n := min(len(b), writePiece)
-		st.mu.Lock()
-		cut := st.cut
-		if !cut {
-			_ = st.conn.SetWriteDeadline(time.Now().Add(st.srv.cfg.WriteTimeout))
-		}
-		st.mu.Unlock()
-		if cut {
+		if !st.mayWrite(now, last) {
 			return errCut
 		}
 		if _, err := st.conn.Conn.Write(b[:n]); err != nil {
 			return err
 		}
-		b = b[n:]
+		if b = b[n:]; len(b) > 0 {
+			now = time.Now()
+		}
 	}
 	return nil
+}
+
+// mayWrite sets the deadline of the next write, at last the latest. One that was set a
+// moment ago stays: setting it costs what a small write does.
+func (st *stream) mayWrite(now, last time.Time) bool {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if st.cut {
+		return false
+	}
+	bound := st.srv.cfg.WriteTimeout
+	if left := st.deadline.Sub(now); left < bound-bound/8 || st.deadline.After(last) {
+		st.deadline = now.Add(bound)
+		if st.deadline.After(last) {
+			st.deadline = last
+		}
+		_ = st.conn.SetWriteDeadline(st.deadline)
+	}
+	return true
 }
 
 // goodbye says in a comment why the stream ends. Comments are no frames: it is for

@@ -165,9 +165,38 @@ func appendFloat(dst []byte, f float64) ([]byte, error) {
 	return strconv.AppendFloat(dst, f, format, -1, 64), nil
 }
 
+// maxDepth bounds how deep a value of a runtime's own nests. Readers have bounds of
+// their own, ours at 10,000, and what holds the value must stay below them.
+const maxDepth = 1000
+
+func deeper(raw []byte, most int) bool {
+	depth, quoted, escaped := 0, false, false
+	for _, c := range raw {
+		switch {
+		case escaped:
+			escaped = false
+		case quoted && c == '\\':
+			escaped = true
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '[' || c == '{':
+			if depth++; depth > most {
+				return true
+			}
+		case c == ']' || c == '}':
+			depth--
+		}
+	}
+	return false
+}
+
 func appendRaw(dst, raw []byte) ([]byte, error) {
 	if len(raw) == 0 {
 		return append(dst, "null"...), nil
+	}
+	if deeper(raw, maxDepth) {
+		return dst, refuse("JSON nested deeper than %d", maxDepth)
 	}
 	if !utf8.Valid(raw) {
 		raw = bytes.ToValidUTF8(raw, []byte("\uFFFD"))

@@ -18,6 +18,7 @@ type waiter struct {
 	folder     *wire.Folder
 	entered    bool // the prompt is in the transcript
 	queued     bool // the prompt is in the queue
+	followed   bool // its run's end was seen
 	sawAbort   bool // a run was aborted while the prompt was in the queue
 	busy       bool
 	generation uint64
@@ -56,6 +57,7 @@ func (w *waiter) Frame(f wire.Frame) (news string, over bool) {
 // snapshot is where a reconnect may find that the run is over already, or that the
 // server does not know it any more.
 func (w *waiter) snapshot(s *wire.Snapshot) {
+	still := w.entered && s.Busy && s.Generation == w.generation // the run that took it in goes on
 	w.busy, w.generation = s.Busy, s.Generation
 	there := slices.ContainsFunc(s.Messages, func(m wire.Message) bool { return m.ID == w.messageID })
 	if w.entered && !there {
@@ -64,7 +66,14 @@ func (w *waiter) snapshot(s *wire.Snapshot) {
 		return
 	}
 	w.entered = there
-	if !w.entered || s.Busy || w.outcome != "" {
+	if !w.entered || w.outcome != "" {
+		return
+	}
+	if _, later := w.answer(s.Messages); later && !still {
+		w.outcome = string(wire.RunCompleted) // nothing in the transcript says how it ended
+		return
+	}
+	if s.Busy {
 		return
 	}
 	w.outcome = string(wire.RunCompleted)
@@ -73,13 +82,47 @@ func (w *waiter) snapshot(s *wire.Snapshot) {
 	}
 }
 
+// answer is the last of the agent's texts behind the prompt; later says that another
+// prompt came behind it. If the run was not followed to its end, what came behind that
+// one is not counted: nothing in the transcript tells a prompt that was steered into
+// the run from one that opened the next.
+func (w *waiter) answer(messages []wire.Message) (said string, later bool) {
+	after := false
+	for _, m := range messages {
+		switch {
+		case m.ID == w.messageID:
+			after = true
+		case after && m.Role == wire.RoleUser:
+			later = true
+		}
+		if !after || m.Role != wire.RoleAssistant || later && !w.followed {
+			continue
+		}
+		var text []string
+		for _, p := range m.Parts {
+			if t, ok := p.(*wire.TextPart); ok && strings.TrimSpace(t.Text) != "" {
+				text = append(text, t.Text)
+			}
+		}
+		if len(text) > 0 {
+			said = strings.Join(text, "\n\n")
+		}
+	}
+	return said, later
+}
+
 func (w *waiter) observe(o wire.Observation) (news string) {
 	switch o := o.(type) {
 	case *wire.MessageStart:
 		w.entered = w.entered || o.MessageID == w.messageID
 	case *wire.Queue:
 		mine := func(p wire.QueuedPrompt) bool { return p.MessageID == w.messageID }
+		was := w.queued
 		w.queued = slices.ContainsFunc(o.Interrupting, mine) || slices.ContainsFunc(o.Enqueued, mine)
+		if was && !w.queued && !w.entered && w.busy { // at rest, the next to run is not shown as waiting
+			w.outcome = string(wire.RunAborted)
+			w.failure = wire.Errorf(wire.CodeConflict, "the prompt was taken out of the queue before it ran: withdrawn, or dropped by an abort")
+		}
 	case *wire.PromptRejected:
 		if o.MessageID == w.messageID {
 			w.outcome = outcomeRejected
@@ -91,6 +134,7 @@ func (w *waiter) observe(o wire.Observation) (news string) {
 		}
 	case *wire.RunEnded:
 		if w.entered {
+			w.followed = true
 			w.outcome, w.failure, w.generation = string(o.Outcome), o.Error, o.Generation
 			if o.Error != nil && (o.Error.Code == wire.CodePromptRejected || o.Error.Code == wire.CodeCommandMissing) {
 				w.outcome = outcomeRejected
@@ -109,21 +153,6 @@ func (w *waiter) result() waitResult {
 	if w.folder == nil {
 		return res
 	}
-	after := false
-	for _, m := range w.folder.Snapshot().Messages {
-		after = after || m.ID == w.messageID
-		if !after || m.Role != wire.RoleAssistant {
-			continue
-		}
-		var text []string
-		for _, p := range m.Parts {
-			if t, ok := p.(*wire.TextPart); ok && strings.TrimSpace(t.Text) != "" {
-				text = append(text, t.Text)
-			}
-		}
-		if len(text) > 0 {
-			res.Text = strings.Join(text, "\n\n")
-		}
-	}
+	res.Text, _ = w.answer(w.folder.Snapshot().Messages)
 	return res
 }

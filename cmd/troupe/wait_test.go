@@ -61,6 +61,10 @@ func TestWaiter(t *testing.T) {
 			&wire.Status{Live: true, Generation: 7}}, "aborted", ""},
 		"queued behind an aborted run": {append(append([]wire.Frame{queue("p"), runEnded(wire.RunAborted, nil),
 			&wire.Status{Live: true, Generation: 6}, queue()}, enter("p")...), runEnded(wire.RunCompleted, nil)), "completed", "the answer"},
+		"withdrawn while another runs": {[]wire.Frame{&wire.Status{Live: true, Busy: true, Generation: 7}, queue("x", "p"), queue("x")}, "aborted", ""},
+		"another prompt came behind it": {[]wire.Frame{emptySnapshot(user, answer,
+			wire.Message{ID: "q", Role: wire.RoleUser, Complete: true, Parts: []wire.Part{&wire.TextPart{Text: "and"}}},
+			wire.Message{ID: "q-a", Role: wire.RoleAssistant, Complete: true, Parts: []wire.Part{&wire.TextPart{Text: "two"}}})}, "completed", "done"},
 		"over when the connection is back":        {[]wire.Frame{emptySnapshot(user, answer)}, "completed", "done"},
 		"interrupted when the connection is back": {[]wire.Frame{interrupted}, "failed", "done"},
 	} {
