@@ -141,7 +141,7 @@ func (j *Journal) apply(e entry) error {
 	if b.Receipt != nil {
 		j.receipts[b.Receipt.Key] = *b.Receipt
 	}
-	if t.row.Summary.Status == wire.StatusArchived {
+	if b.Row != nil && b.Row.Summary.Status == wire.StatusArchived {
 		j.deltas.forget(b.Thread)
 	}
 	return nil

@@ -30,6 +30,11 @@ type kept struct {
 	at time.Time
 }
 
+// deltaOverhead is what a delta is counted beside its payload, in bytes.
+const deltaOverhead = 64
+
+func deltaSize(d host.Delta) int { return deltaOverhead + len(d.Payload) }
+
 // AppendDeltas keeps the newest MaxDeltas bytes of a thread.
 func (j *Journal) AppendDeltas(id wire.ThreadID, ds []host.Delta) {
 	now := j.opts.Now()
@@ -41,15 +46,15 @@ func (j *Journal) AppendDeltas(id wire.ThreadID, ds []host.Delta) {
 		j.deltas.threads[id] = s
 	}
 	for _, d := range ds {
-		if d.Pos <= s.newest || len(d.Payload) > j.opts.MaxDeltas {
+		if d.Pos <= s.newest || deltaSize(d) > j.opts.MaxDeltas {
 			j.deltas.dropped.Add(1)
 			continue
 		}
-		s.kept, s.bytes, s.newest = append(s.kept, kept{d, now}), s.bytes+len(d.Payload), d.Pos
+		s.kept, s.bytes, s.newest = append(s.kept, kept{d, now}), s.bytes+deltaSize(d), d.Pos
 	}
 	old := 0
 	for over := s.bytes; over > j.opts.MaxDeltas; old++ {
-		over -= len(s.kept[old].Payload)
+		over -= deltaSize(s.kept[old].Delta)
 	}
 	s.cut(old)
 }
@@ -57,7 +62,7 @@ func (j *Journal) AppendDeltas(id wire.ThreadID, ds []host.Delta) {
 // cut forgets the oldest n.
 func (s *streamed) cut(n int) {
 	for _, k := range s.kept[:n] {
-		s.bytes -= len(k.Payload)
+		s.bytes -= deltaSize(k.Delta)
 	}
 	s.kept = slices.Delete(s.kept, 0, n)
 }

@@ -56,4 +56,6 @@ func (j *Journal) Waiting(_ context.Context, limit int, cursor string) (ids []wi
 	return ids, next, nil
 }
 
-func older(a, b wire.ThreadID) int { return cmp.Or(cmp.Compare(a.Type, b.Type), cmp.Compare(a.ID, b.ID)) }
+func older(a, b wire.ThreadID) int {
+	return cmp.Or(cmp.Compare(a.Type, b.Type), cmp.Compare(a.ID, b.ID))
+}
