@@ -13,3 +13,11 @@ func Before(o Options, fn func(*sql.Conn)) Options {
 	o.before = fn
 	return o
 }
+
+// Format is the newest format.
+var Format = len(migrations)
+
+// OpenWith opens with further migrations.
+func OpenWith(dir string, steps ...string) (*Journal, error) {
+	return open(dir, Options{}, append(append([]string(nil), migrations...), steps...))
+}
