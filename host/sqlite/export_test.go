@@ -21,3 +21,6 @@ var Format = len(migrations)
 func OpenWith(dir string, steps ...string) (*Journal, error) {
 	return open(dir, Options{}, append(append([]string(nil), migrations...), steps...))
 }
+
+// Source is the journal's own way to open its file for writing.
+func Source(file string) string { return writerSource(file, "FULL") }

@@ -152,11 +152,7 @@ type writer struct {
 }
 
 func openWriter(ctx context.Context, file, synchronous string) (w writer, err error) {
-	if w.db, err = sql.Open("sqlite", source(file,
-		"busy_timeout(5000)", "journal_mode(WAL)", "synchronous("+synchronous+")", "fullfsync(1)", "checkpoint_fullfsync(1)",
-		fmt.Sprintf("wal_autocheckpoint(%d)", checkpointPages), fmt.Sprintf("journal_size_limit(%d)", 4*checkpointPages*4096),
-		"cache_size(-16384)", "temp_store(MEMORY)", "trusted_schema(0)",
-	)); err != nil {
+	if w.db, err = sql.Open("sqlite", writerSource(file, synchronous)); err != nil {
 		return w, err
 	}
 	w.db.SetMaxOpenConns(1)
@@ -165,6 +161,13 @@ func openWriter(ctx context.Context, file, synchronous string) (w writer, err er
 		return writer{}, err
 	}
 	return w, nil
+}
+
+func writerSource(file, synchronous string) string {
+	return source(file,
+		"busy_timeout(5000)", "journal_mode(WAL)", "synchronous("+synchronous+")", "fullfsync(1)", "checkpoint_fullfsync(1)",
+		fmt.Sprintf("wal_autocheckpoint(%d)", checkpointPages), fmt.Sprintf("journal_size_limit(%d)", 4*checkpointPages*4096),
+		"cache_size(-16384)", "temp_store(MEMORY)", "trusted_schema(0)")
 }
 
 func (w writer) close() error {
