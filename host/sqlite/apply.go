@@ -11,8 +11,8 @@ import (
 
 // apply writes one commit into the transaction. A refusal is the commit's own,
 // and comes before anything of it is written; err is the transaction's end.
-func (c *committer) apply(ctx context.Context, e *entry, before map[*fence]fence) (refused, err error) {
-	f, err := c.fenceOf(ctx, e, before)
+func (c *committer) apply(ctx context.Context, e *entry) (refused, err error) {
+	f, err := c.fenceOf(ctx, e)
 	if err != nil {
 		return nil, err
 	}

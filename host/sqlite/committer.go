@@ -20,6 +20,14 @@ type committer struct {
 	epoch  uint64 // the newest given
 	base   uint64 // what epochs of this process are above
 	begun  bool   // this process has written that it is at work
+
+	transaction uint64   // the current one
+	before      []undone // what its fences were
+}
+
+type undone struct {
+	fence *fence
+	was   fence
 }
 
 // epochsPerProcess is how many epochs a process may give, so that one that was
@@ -87,6 +95,7 @@ func (c *committer) run() {
 	defer close(c.j.stopped)
 	sweep := time.NewTicker(c.j.opts.SweepEvery)
 	defer sweep.Stop()
+	var group []entry
 	for {
 		select {
 		case <-c.j.wake:
@@ -94,7 +103,11 @@ func (c *committer) run() {
 			c.sweep()
 			continue
 		}
-		group, closed := c.j.take()
+		var closed bool
+		if cap(group) > maxGroup { // a flood's, not worth keeping
+			group = nil
+		}
+		group, closed = c.j.take(group)
 		c.group(group)
 		c.fences.trim(c)
 		if closed {
@@ -108,7 +121,7 @@ func (c *committer) run() {
 // a thread is opened behind a commit of its own.
 func (c *committer) group(group []entry) {
 	start, bytes := 0, 0
-	touched := map[wire.ThreadID]bool{}
+	var touched map[wire.ThreadID]bool // since start; kept from the first open on
 	cut := func(end int) {
 		c.flush(group[start:end])
 		start, bytes = end, 0
@@ -117,6 +130,12 @@ func (c *committer) group(group []entry) {
 	for i := range group {
 		e := &group[i]
 		if e.opened != nil {
+			if touched == nil {
+				touched = map[wire.ThreadID]bool{}
+				for _, o := range group[start:i] {
+					touched[o.id] = true
+				}
+			}
 			if touched[e.id] {
 				cut(i)
 			}
@@ -125,7 +144,9 @@ func (c *committer) group(group []entry) {
 			e.opened <- c.epoch
 			continue
 		}
-		touched[e.id] = true
+		if touched != nil {
+			touched[e.id] = true
+		}
 		if bytes += e.bytes; bytes > maxGroupBytes || i-start >= maxGroup {
 			cut(i + 1)
 		}
@@ -168,7 +189,8 @@ func (c *committer) transact(group []entry) (errs []error, err error) {
 		c.j.opts.before(c.conn)
 	}
 	begun := false
-	before := map[*fence]fence{}
+	c.before = c.before[:0]
+	c.transaction++
 	for i := range group {
 		e := &group[i]
 		if e.opened != nil {
@@ -180,7 +202,7 @@ func (c *committer) transact(group []entry) (errs []error, err error) {
 			}
 			begun = true
 		}
-		if errs[i], err = c.apply(ctx, e, before); err != nil {
+		if errs[i], err = c.apply(ctx, e); err != nil {
 			break
 		}
 	}
@@ -193,9 +215,9 @@ func (c *committer) transact(group []entry) (errs []error, err error) {
 	}
 	// The failure may have rolled back already; then this one says so.
 	_ = c.stmts.rollback.run(ctx)
-	for f, was := range before {
-		*f = was
-		f.loaded = false
+	for _, b := range c.before {
+		*b.fence = b.was
+		b.fence.loaded = false
 	}
 	return errs, err
 }

@@ -21,6 +21,8 @@ type fence struct {
 	born   bool  // the catalog has it
 	head   int64 // seq of its newest event
 	keys   uint64
+
+	noted uint64 // the transaction that noted what it was
 }
 
 // check says why the batch does not fit behind what is recorded.
@@ -99,8 +101,9 @@ func (s *fences) trim(c *committer) {
 }
 
 // fenceOf is the fence of an entry's thread, with what is recorded; nil when no
-// writer of this process holds it. What it was goes into before, once.
-func (c *committer) fenceOf(ctx context.Context, e *entry, before map[*fence]fence) (*fence, error) {
+// writer of this process holds it. What it was is noted, once per
+// transaction.
+func (c *committer) fenceOf(ctx context.Context, e *entry) (*fence, error) {
 	f := c.fences.get(e.id)
 	if f == nil || !f.loaded {
 		var number, epoch int64
@@ -123,8 +126,9 @@ func (c *committer) fenceOf(ctx context.Context, e *entry, before map[*fence]fen
 		}
 		f.loaded = true
 	}
-	if _, ok := before[f]; !ok {
-		before[f] = *f
+	if f.noted != c.transaction {
+		c.before = append(c.before, undone{f, *f})
+		f.noted = c.transaction
 	}
 	return f, nil
 }

@@ -19,6 +19,7 @@ type Journal struct {
 	writing writer
 	reading *sql.DB
 	reads   reads
+	turns   chan struct{} // one per chunk that is being read
 	deltas  *deltas
 
 	intake  sync.Mutex
@@ -106,12 +107,13 @@ func look(wake chan struct{}) {
 	}
 }
 
-// take is everything that waits.
-func (j *Journal) take() (group []entry, closed bool) {
+// take is everything that waits. done is the group before, over by now.
+func (j *Journal) take(done []entry) (group []entry, closed bool) {
+	clear(done)
 	j.intake.Lock()
 	defer j.intake.Unlock()
 	group, closed = j.queue, j.closed
-	j.queue, j.pending = nil, 0
+	j.queue, j.pending = done[:0], 0
 	return group, closed
 }
 

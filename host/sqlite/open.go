@@ -101,7 +101,7 @@ func open(dir string, o Options, steps []string) (_ *Journal, err error) {
 	}
 	j := &Journal{
 		folder: folder(dir), opts: o,
-		wake: make(chan struct{}, 1), stopped: make(chan struct{}),
+		wake: make(chan struct{}, 1), stopped: make(chan struct{}), turns: make(chan struct{}, o.Readers),
 	}
 	defer func() {
 		if err != nil {
