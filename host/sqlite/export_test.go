@@ -1,6 +1,10 @@
 package sqlite
 
-import "database/sql"
+import (
+	"database/sql"
+
+	"github.com/troupe-run/troupe/wire"
+)
 
 // WithFences bounds how many writers' fences are held in memory.
 func WithFences(o Options, n int) Options {
@@ -24,3 +28,6 @@ func OpenWith(dir string, steps ...string) (*Journal, error) {
 
 // Source is the journal's own way to open its file for writing.
 func Source(file string) string { return writerSource(file, "FULL") }
+
+// Selection is the text of a query of the catalog, without its order and limit.
+func Selection(q wire.ThreadQuery) (string, []any) { return selection(q) }
