@@ -269,3 +269,57 @@ func TestReadsStream(t *testing.T) {
 		t.Errorf("the log has %d bytes after a slow read beside %d", log.Size(), events*size)
 	}
 }
+
+// TestOneThatCannotBeWritten fails alone: the others of its transaction are written.
+func TestOneThatCannotBeWritten(t *testing.T) {
+	dir := t.TempDir()
+	_ = open(t, dir, sqlite.Options{}).Close()
+	raw(t, dir, "CREATE TRIGGER poison BEFORE INSERT ON events WHEN NEW.type = 'poison' BEGIN SELECT RAISE(ABORT, 'poison'); END")
+	var holding atomic.Bool
+	held, hold := make(chan struct{}), make(chan struct{})
+	j := open(t, dir, sqlite.Before(sqlite.Options{}, func(*sql.Conn) {
+		if holding.CompareAndSwap(true, false) {
+			close(held)
+			<-hold
+		}
+	}))
+	const threads, bad = 5, 2
+	var epochs [threads]uint64
+	for n := range threads {
+		epochs[n] = epochOf(t, j, crashID(n))
+	}
+	holding.Store(true)
+	first := make(chan error, 1)
+	z := wire.ThreadID{Type: "z", ID: "z"}
+	zEpoch := epochOf(t, j, z)
+	j.Commit(batch(z, zEpoch, 0, 1), func(err error) { first <- err })
+	<-held // what follows waits together
+	var acks [threads][2]chan error
+	for n := range threads {
+		for seq := range int64(2) {
+			b := batch(crashID(n), epochs[n], seq, 1)
+			if n == bad && seq == 1 {
+				b.Events[0].Type = "poison"
+			}
+			done := make(chan error, 1)
+			acks[n][seq] = done
+			j.Commit(b, func(err error) { done <- err })
+		}
+	}
+	close(hold)
+	if err := <-first; err != nil {
+		t.Fatal(err)
+	}
+	for n := range threads {
+		for seq := range 2 {
+			f := wire.AsFailure(<-acks[n][seq])
+			if poisoned := n == bad && seq == 1; poisoned != (f != nil) || poisoned && f.Code != wire.CodeInternal {
+				t.Errorf("thread %d, event %d: %v", n, seq, f)
+			}
+		}
+	}
+	gapless(t, j, crashID(bad), 0)
+	if err := commit(j, batch(crashID(bad), epochOf(t, j, crashID(bad)), 1, 1)); err != nil {
+		t.Error(err)
+	}
+}

@@ -44,5 +44,5 @@ func free(dir string) (uint64, error) {
 	if err := syscall.Statfs(dir, &s); err != nil {
 		return 0, err
 	}
-	return uint64(s.Bavail) * uint64(s.Bsize), nil
+	return s.Bavail * uint64(s.Bsize), nil
 }

@@ -91,7 +91,7 @@ func (j *Journal) recorded(ctx context.Context, id wire.ThreadID) (o host.Opened
 
 // each calls next for every row, until it says false, and closes rows.
 func each(rows *sql.Rows, next func() (bool, error)) error {
-	defer rows.Close()
+	defer func() { _ = rows.Close() }()
 	for rows.Next() {
 		if more, err := next(); err != nil || !more {
 			return err
