@@ -69,7 +69,7 @@ type reply struct {
 // commonCodes are refusals that every route may answer with.
 var commonCodes = []wire.Code{
 	wire.CodeBadRequest, wire.CodeForbidden, wire.CodeTooLarge, wire.CodeLimit,
-	wire.CodeTimeout, wire.CodeUnavailable, wire.CodeInternal,
+	wire.CodeTimeout, wire.CodeUnavailable, wire.CodeStorageFull, wire.CodeInternal,
 }
 
 func (r *route) idempotent() bool { return r.method == http.MethodPost }

@@ -36,6 +36,9 @@ const (
 	CodeTimeout Code = "timeout"
 	// CodeUnavailable is a host that is stopping or a thread that is being rebuilt (503).
 	CodeUnavailable Code = "unavailable"
+	// CodeStorageFull is a disk, or a bound of one, that takes no more: what was
+	// refused is not recorded, and is taken again once there is space (507).
+	CodeStorageFull Code = "storage-full"
 	// CodeInternal is a bug of ours (500).
 	CodeInternal Code = "internal"
 
@@ -82,6 +85,7 @@ var statuses = []struct {
 	{CodeLimit, http.StatusTooManyRequests},
 	{CodeTimeout, http.StatusGatewayTimeout},
 	{CodeUnavailable, http.StatusServiceUnavailable},
+	{CodeStorageFull, http.StatusInsufficientStorage},
 	{CodeInternal, http.StatusInternalServerError},
 	{CodePromptRejected, http.StatusConflict},
 	{CodeCommandMissing, http.StatusConflict},

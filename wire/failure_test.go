@@ -13,7 +13,7 @@ func TestEveryCodeHasItsStatus(t *testing.T) {
 	want := map[Code]int{
 		CodeBadRequest: 400, CodeInvalid: 422, CodeNotFound: 404, CodeAmbiguous: 409, CodeForbidden: 403,
 		CodeMethodNotAllowed: 405, CodeTooLarge: 413, CodeUnsupported: 409, CodeConflict: 409, CodeLimit: 429,
-		CodeTimeout: 504, CodeUnavailable: 503, CodeInternal: 500,
+		CodeTimeout: 504, CodeUnavailable: 503, CodeStorageFull: 507, CodeInternal: 500,
 		CodePromptRejected: 409, CodeCommandMissing: 409, CodeStartFailed: 502, CodeSessionExited: 502,
 		CodeCrashed: 500, CodeProvider: 502,
 	}

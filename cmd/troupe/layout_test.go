@@ -41,6 +41,7 @@ var layers = []layer{
 	{"host", []string{"wire"}, nil, "host declares the seams in wire's words"},
 	{"host/hosttest", []string{"wire", "host", "host/proc"}, []string{"host/scripted", "host/memory"}, "a contract suite knows the contract, not what passes it"},
 	{"host/proc", []string{"wire", "host"}, nil, "processes know nothing of runtimes"},
+	{"host/sqlite", []string{"wire", "host"}, []string{"host/hosttest"}, "a journal knows the seam and its database"},
 	{"host/*", []string{"wire", "host", "host/proc"}, []string{"host/hosttest"}, "an adapter never imports another adapter"},
 	{"actors", []string{"wire", "host"}, []string{"host/hosttest", "host/memory", "host/scripted", "host/proc", "supervision"}, "the core knows seams, never adapters, HTTP or supervision"},
 	{"supervision", []string{"wire"}, nil, "supervision is handed to the core as values"},
@@ -71,6 +72,8 @@ var bans = []ban{
 	{"math/rand", nil, true, "use math/rand/v2, or crypto/rand for ids"},
 	{"github.com/stretchr/testify", nil, true, "tests are plain Go"},
 	{"github.com/golang/mock", nil, true, "fakes, no mocks"},
+	{"modernc.org/sqlite", []string{"host/sqlite"}, true, "the database stays behind the journal"},
+	{"database/sql", []string{"host/sqlite"}, true, "the database stays behind the journal"},
 	{"unsafe", nil, true, "nothing here needs it"},
 }
 
@@ -97,6 +100,7 @@ var goStatements = map[string]string{
 	"supervision":   "the guard is here",
 	"host/proc":     "a reaper is a process of its own, with no thread to tell of a panic",
 	"host/memory":   "the committer is the journal's own and outlives every thread",
+	"host/sqlite":   "the default of Options.Go: the committer, too, outlives every thread",
 	"host/hosttest": "test support",
 	"api":           "the default of Config.Go, which recovers by itself",
 }

@@ -12,6 +12,12 @@ import (
 	"github.com/troupe-run/troupe/wire"
 )
 
+// JournalSettings are what the suite sets of a journal.
+type JournalSettings struct {
+	Now       func() time.Time // the clock of what expires
+	MaxDeltas int              // the byte bound of a thread's deltas
+}
+
 // RunJournal holds a journal to the contract of host.Journal. make gives an empty
 // one; the suite closes it.
 //
@@ -21,8 +27,32 @@ import (
 // epoch is conflict, a gap or a first commit without a row invalid; wakes are put
 // before they are taken, putting one that waits and taking one that does not
 // changes nothing; Query lists by creation; times are kept to the millisecond at
-// least.
-func RunJournal(t *testing.T, make func() host.Journal) {
+// least; a refused batch leaves nothing with other threads and no receipt.
+func RunJournal(t *testing.T, make func(*testing.T, JournalSettings) host.Journal) {
+	for _, c := range []struct {
+		name string
+		test func(*testing.T, host.Journal, *clock)
+	}{
+		{"a wake for another thread", wakeForAnother},
+		{"a wake for a thread to come", wakeForOneToCome},
+		{"a refused batch sends nothing", refusedSendsNothing},
+		{"many wakes for one thread", manyWakesForOne},
+		{"waiting threads are listed in pages", waitingInPages},
+		{"receipts are kept until they expire", receiptsExpire},
+		{"one receipt per key", oneReceiptPerKey},
+		{"the latest snapshot", latestSnapshot},
+		{"deltas are kept in order", deltasInOrder},
+		{"deltas age out", deltasAgeOut},
+		{"deltas have a bound", deltasBounded},
+		{"deltas of an archived thread are gone", deltasArchived},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			now := &clock{now: newYear}
+			j := make(t, JournalSettings{Now: now.Now, MaxDeltas: maxDeltas})
+			defer closed(t, j)
+			c.test(t, j, now)
+		})
+	}
 	for _, c := range []struct {
 		name string
 		test func(*testing.T, host.Journal)
@@ -49,14 +79,17 @@ func RunJournal(t *testing.T, make func() host.Journal) {
 		{"close flushes, then refuses", closeFlushes},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			j := make()
-			defer func() {
-				if err := j.Close(); err != nil {
-					t.Errorf("close: %v", err)
-				}
-			}()
+			j := make(t, JournalSettings{Now: time.Now, MaxDeltas: maxDeltas})
+			defer closed(t, j)
 			c.test(t, j)
 		})
+	}
+}
+
+func closed(t *testing.T, j host.Journal) {
+	t.Helper()
+	if err := j.Close(); err != nil {
+		t.Errorf("close: %v", err)
 	}
 }
 
@@ -327,7 +360,7 @@ func openIsBehind(t *testing.T, j host.Journal) {
 
 func wake(id string) host.Wake {
 	return host.Wake{
-		MessageID: id, Text: "prompt " + id, Images: []wire.Image{{MimeType: "image/png", Data: "AAEC"}},
+		MessageID: id, Kind: "kind of " + id, Data: []byte{0, 0xff}, Text: "prompt " + id, Images: []wire.Image{{MimeType: "image/png", Data: "AAEC"}},
 		Admission: wire.AdmitInterrupting, At: newYear.Add(1500 * time.Millisecond),
 	}
 }

@@ -1,47 +1,25 @@
 package memory
 
 import (
-	"cmp"
 	"context"
-	"encoding/base64"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/troupe-run/troupe/host"
 	"github.com/troupe-run/troupe/wire"
 )
 
-// The limits of a page.
-const (
-	maxPage     = 500
-	defaultPage = 100
-)
-
-// place is where a thread stands in the catalog: by its creation, then its id,
-// neither of which changes while it is listed.
-type place struct {
-	createdMs int64
-	id        string
-}
-
-func placeOf(r host.Row) place { return place{r.Summary.CreatedAt.UnixMilli(), r.Summary.ID} }
-
-func compare(a, b place) int {
-	return cmp.Or(cmp.Compare(a.createdMs, b.createdMs), cmp.Compare(a.id, b.id))
-}
-
-func (j *Journal) find(p place) (int, bool) {
-	return slices.BinarySearchFunc(j.index, p, func(t *thread, p place) int { return compare(placeOf(t.row), p) })
+func (j *Journal) find(p host.Place) (int, bool) {
+	return slices.BinarySearchFunc(j.index, p, func(t *thread, p host.Place) int { return host.PlaceOf(t.row).Compare(p) })
 }
 
 func (j *Journal) enter(t *thread) {
-	i, _ := j.find(placeOf(t.row))
+	i, _ := j.find(host.PlaceOf(t.row))
 	j.index = slices.Insert(j.index, i, t)
 }
 
 func (j *Journal) update(t *thread, r host.Row) {
-	if placeOf(t.row) == placeOf(r) {
+	if host.PlaceOf(t.row) == host.PlaceOf(r) {
 		t.row = r
 		return
 	}
@@ -53,20 +31,17 @@ func (j *Journal) update(t *thread, r host.Row) {
 // Query lists by creation, the newest first; next is empty on the last page. A
 // limit outside 0..500 or a cursor that is none of its own is invalid.
 func (j *Journal) Query(_ context.Context, q wire.ThreadQuery) (rows []host.Row, next string, err error) {
-	limit := q.Limit
-	if limit == 0 {
-		limit = defaultPage
-	}
-	if limit < 1 || limit > maxPage {
-		return nil, "", wire.Errorf(wire.CodeInvalid, "limit: want 1 to %d, got %d", maxPage, q.Limit)
+	limit, err := host.PageLimit(q.Limit)
+	if err != nil {
+		return nil, "", err
 	}
 	j.mu.RLock()
 	defer j.mu.RUnlock()
 	end := len(j.index)
 	if q.Cursor != "" {
-		after, ok := parseCursor(q.Cursor)
-		if !ok {
-			return nil, "", wire.Errorf(wire.CodeInvalid, "cursor: not from a page before")
+		after, err := host.ParseCursor(q.Cursor)
+		if err != nil {
+			return nil, "", err
 		}
 		end, _ = j.find(after)
 	}
@@ -75,7 +50,7 @@ func (j *Journal) Query(_ context.Context, q wire.ThreadQuery) (rows []host.Row,
 			continue
 		}
 		if len(rows) == limit {
-			return rows, cursor(placeOf(rows[limit-1])), nil
+			return rows, host.PlaceOf(rows[limit-1]).Cursor(), nil
 		}
 		rows = append(rows, t.row)
 	}
@@ -88,18 +63,4 @@ func selects(q wire.ThreadQuery, s wire.Summary) bool {
 		(q.Status == "" || q.Status == s.Status) &&
 		(q.Parent == "" || q.Parent == s.Parent) &&
 		(q.Q == "" || has(s.ID) || has(s.Title))
-}
-
-func cursor(p place) string {
-	return base64.RawURLEncoding.EncodeToString([]byte(strconv.FormatInt(p.createdMs, 10) + " " + p.id))
-}
-
-func parseCursor(s string) (place, bool) {
-	b, err := base64.RawURLEncoding.DecodeString(s)
-	if err != nil {
-		return place{}, false
-	}
-	ms, id, ok := strings.Cut(string(b), " ")
-	created, err := strconv.ParseInt(ms, 10, 64)
-	return place{created, id}, ok && err == nil && id != ""
 }

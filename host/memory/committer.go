@@ -79,13 +79,13 @@ func (j *Journal) open(id wire.ThreadID) host.Opened {
 	j.epoch++
 	if t := j.threads[id]; t != nil {
 		t.fence = fence{epoch: j.epoch}
-		return host.Opened{Exists: true, Epoch: j.epoch, Row: t.row, Wakes: slices.Clone(t.wakes)}
+		return host.Opened{Exists: true, Epoch: j.epoch, Row: t.row, Wakes: slices.Clone(j.wakes[id])}
 	}
 	if len(j.unborn) >= maxUnborn {
 		clear(j.unborn)
 	}
 	j.unborn[id] = &fence{epoch: j.epoch}
-	return host.Opened{Epoch: j.epoch}
+	return host.Opened{Epoch: j.epoch, Wakes: slices.Clone(j.wakes[id])}
 }
 
 func (j *Journal) apply(e entry) error {
@@ -107,15 +107,20 @@ func (j *Journal) apply(e entry) error {
 	case f.broken:
 		return wire.Errorf(wire.CodeConflict, "a commit of %s before this one was refused", b.Thread)
 	}
+	now := j.opts.Now()
+	j.sweep(now)
 	if err == nil {
 		err = check(t, b)
+	}
+	if err == nil && b.Receipt != nil {
+		err = j.free(b.Receipt.Key, now)
 	}
 	if err != nil {
 		f.broken = true
 		return err
 	}
 	if t == nil {
-		t = &thread{fence: *f, id: b.Thread, row: *b.Row}
+		t = &thread{fence: *f, id: b.Thread, row: *b.Row, latest: -1}
 		delete(j.unborn, b.Thread)
 		j.threads[b.Thread] = t
 		j.types[b.Thread.ID] = insert(j.types[b.Thread.ID], b.Thread.Type)
@@ -123,8 +128,22 @@ func (j *Journal) apply(e entry) error {
 	} else if b.Row != nil {
 		j.update(t, *b.Row)
 	}
+	for _, e := range b.Events {
+		if e.Type == host.SnapshotEvent {
+			t.latest = e.Seq
+		}
+	}
 	t.events = append(t.events, b.Events...)
-	t.wakes = wakes(t.wakes, b.Put, b.Take)
+	j.change(b.Thread, b.Put, b.Take)
+	for _, d := range b.Send {
+		j.change(d.To, []host.Wake{d.Wake}, nil)
+	}
+	if b.Receipt != nil {
+		j.receipts[b.Receipt.Key] = *b.Receipt
+	}
+	if b.Row != nil && b.Row.Summary.Status == wire.StatusArchived {
+		j.deltas.forget(b.Thread)
+	}
 	return nil
 }
 
@@ -144,21 +163,6 @@ func check(t *thread, b host.Batch) error {
 		}
 	}
 	return nil
-}
-
-// wakes is what waits after a batch: puts come before takes; one that waits
-// already stays as it is, one that does not wait is not missed.
-func wakes(waiting, put []host.Wake, take []string) []host.Wake {
-	if len(put) == 0 && len(take) == 0 {
-		return waiting
-	}
-	out := slices.Clone(waiting)
-	for _, w := range put {
-		if !slices.ContainsFunc(out, func(o host.Wake) bool { return o.MessageID == w.MessageID }) {
-			out = append(out, w)
-		}
-	}
-	return slices.DeleteFunc(out, func(w host.Wake) bool { return slices.Contains(take, w.MessageID) })
 }
 
 func insert(sorted []string, s string) []string {

@@ -20,6 +20,12 @@ type Options struct {
 	// Go starts the committer; nil is a plain go statement.
 	Go func(name string, fn func())
 
+	// Now is the clock of what expires; nil is time.Now.
+	Now func() time.Time
+	// MaxDeltas is how many bytes of deltas are kept per thread, 0 is
+	// DefaultMaxDeltas.
+	MaxDeltas int
+
 	// Lag withholds the acknowledgement of a commit until this many later ones
 	// were applied, or LagTimeout has passed with none. What is withheld is
 	// already applied.
@@ -33,6 +39,9 @@ type Options struct {
 
 // DefaultMaxPending is the bound of what waits for the committer, in bytes.
 const DefaultMaxPending = 64 << 20
+
+// DefaultMaxDeltas is the bound of a thread's deltas, in bytes.
+const DefaultMaxDeltas = 4 << 20
 
 const defaultLagTimeout = 10 * time.Millisecond
 
@@ -54,6 +63,11 @@ type Journal struct {
 	epoch   uint64                   // the newest given
 	index   []*thread                // of the catalog, newest last
 	types   map[string][]string      // by bare id, sorted
+
+	wakes    map[wire.ThreadID][]host.Wake // waiting, oldest first; no empty lists
+	receipts map[string]host.Receipt
+	swept    time.Time // when the expired receipts were last looked for
+	deltas   deltas
 }
 
 var _ host.Journal = (*Journal)(nil)
@@ -70,7 +84,7 @@ type thread struct {
 	id     wire.ThreadID
 	row    host.Row
 	events []host.Event // append-only
-	wakes  []host.Wake
+	latest int64        // seq of the newest snapshot, -1 for none
 }
 
 // entry is one thing for the committer: a commit, one refused at intake, or an
@@ -93,6 +107,12 @@ func New(o Options) *Journal {
 	if o.MaxPending <= 0 {
 		o.MaxPending = DefaultMaxPending
 	}
+	if o.MaxDeltas <= 0 {
+		o.MaxDeltas = DefaultMaxDeltas
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
 	if o.LagTimeout <= 0 {
 		o.LagTimeout = defaultLagTimeout
 	}
@@ -100,6 +120,8 @@ func New(o Options) *Journal {
 		opts: o, run: o.Go,
 		wake: make(chan struct{}, 1), stopped: make(chan struct{}),
 		threads: map[wire.ThreadID]*thread{}, unborn: map[wire.ThreadID]*fence{}, types: map[string][]string{},
+		wakes: map[wire.ThreadID][]host.Wake{}, receipts: map[string]host.Receipt{},
+		deltas: deltas{threads: map[wire.ThreadID]*streamed{}},
 	}
 	if j.run == nil {
 		j.run = func(_ string, fn func()) { go fn() }
@@ -123,8 +145,8 @@ func (j *Journal) Open(ctx context.Context, id wire.ThreadID) (host.Opened, erro
 	}
 }
 
-// Commit refuses with conflict a stale epoch, another expected seq and whatever
-// follows a refusal in its epoch; with invalid a batch with a gap, or the first
+// Commit refuses with conflict a stale epoch, another expected seq, a receipt's
+// key that is held, and whatever follows a refusal in its epoch; with invalid a batch with a gap, or the first
 // of a thread without a row; with limit-reached one over the bound; with
 // unavailable, on the caller's goroutine, one after Close. It keeps what the
 // batch refers to, which must not change any more.
@@ -167,13 +189,24 @@ func size(b host.Batch) int {
 		n += entryOverhead + len(e.Payload)
 	}
 	for _, w := range b.Put {
-		n += entryOverhead + len(w.Text)
-		for _, i := range w.Images {
-			n += len(i.Data)
-		}
+		n += wakeSize(w)
+	}
+	for _, d := range b.Send {
+		n += wakeSize(d.Wake)
+	}
+	if b.Receipt != nil {
+		n += entryOverhead + len(b.Receipt.Key) + len(b.Receipt.Digest) + len(b.Receipt.Answer)
 	}
 	if b.Row != nil {
 		n += entryOverhead + len(b.Row.State)
+	}
+	return n
+}
+
+func wakeSize(w host.Wake) int {
+	n := entryOverhead + len(w.Text) + len(w.Data)
+	for _, i := range w.Images {
+		n += len(i.Data)
 	}
 	return n
 }
@@ -196,6 +229,16 @@ func (j *Journal) Read(ctx context.Context, id wire.ThreadID, from, to int64, yi
 		}
 	}
 	return nil
+}
+
+// LatestSnapshot costs the same however long the record is.
+func (j *Journal) LatestSnapshot(_ context.Context, id wire.ThreadID) (host.Event, bool, error) {
+	j.mu.RLock()
+	defer j.mu.RUnlock()
+	if t := j.threads[id]; t != nil && t.latest >= 0 {
+		return t.events[t.latest], true, nil
+	}
+	return host.Event{}, false, nil
 }
 
 // Lookup opens nothing.

@@ -18,13 +18,15 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestContract(t *testing.T) {
-	hosttest.RunJournal(t, func() host.Journal { return memory.New(memory.Options{}) })
+	hosttest.RunJournal(t, func(_ *testing.T, s hosttest.JournalSettings) host.Journal {
+		return memory.New(memory.Options{Now: s.Now, MaxDeltas: s.MaxDeltas})
+	})
 }
 
 func TestContractWithLaggingAcknowledgements(t *testing.T) {
 	for _, lag := range []int{1, 3} {
-		hosttest.RunJournal(t, func() host.Journal {
-			return memory.New(memory.Options{Lag: lag, LagTimeout: time.Millisecond})
+		hosttest.RunJournal(t, func(_ *testing.T, s hosttest.JournalSettings) host.Journal {
+			return memory.New(memory.Options{Now: s.Now, MaxDeltas: s.MaxDeltas, Lag: lag, LagTimeout: time.Millisecond})
 		})
 	}
 }
