@@ -43,8 +43,8 @@ type Follower struct {
 	entries atomic.Uint64 // entries read, for partials
 	waiting atomic.Bool
 	stall   stall
-	wake    chan struct{}
-	timer   *time.Timer
+	wake    chan struct{} // has room for one: something is due, the follow has ended, or it was silent
+	silence silence
 
 	once   sync.Once
 	left   sync.Once
@@ -82,24 +82,19 @@ func (f *Follower) Next(wait time.Duration) ([]byte, error) {
 		if b := f.due(); b != nil {
 			return b, nil
 		}
+		f.silence.begins(f, wait)
 		f.waiting.Store(true)
 		if b := f.due(); b != nil {
 			f.waiting.Store(false)
 			return b, nil
 		}
-		if f.timer == nil {
-			f.timer = time.NewTimer(wait)
-		} else {
-			f.timer.Reset(wait)
-		}
+		<-f.wake
 		select {
-		case <-f.wake:
-			f.timer.Stop()
 		case <-f.ended:
-			f.timer.Stop()
 			return nil, f.reason
-		case <-f.timer.C:
-			f.waiting.Store(false)
+		default:
+		}
+		if f.silence.over.Swap(false) {
 			return nil, nil
 		}
 	}
@@ -151,10 +146,7 @@ func (f *Follower) dueEntries() []byte {
 // poke wakes the follower if it waits, and ends it if it is too slow.
 func (f *Follower) poke(now time.Time) {
 	if f.waiting.CompareAndSwap(true, false) {
-		select {
-		case f.wake <- struct{}{}:
-		default:
-		}
+		f.rouse()
 		return
 	}
 	read := f.read.Load()
@@ -167,6 +159,72 @@ func (f *Follower) poke(now time.Time) {
 		if f.finish(&wire.Failure{Code: wire.CodeLimit, Message: "the follower lags too far behind; follow again for a snapshot"}) {
 			f.feed.meter.closedSlow.Add(1)
 		}
+	}
+}
+
+func (f *Follower) rouse() {
+	select {
+	case f.wake <- struct{}{}:
+	default:
+	}
+}
+
+// silence wakes a follower that waits for nothing too long. Its timer is not set anew
+// for each wait, which would cost more than the rest of it: when it fires it looks how
+// long the wait is by then.
+type silence struct {
+	since, wait atomic.Int64 // ns; wait is 0 before the first
+	over        atomic.Bool
+	timer       atomic.Pointer[time.Timer]
+}
+
+// began is what since counts from: a clock that nobody sets.
+var began = time.Now()
+
+func (s *silence) begins(f *Follower, wait time.Duration) {
+	s.over.Store(false)
+	s.since.Store(int64(time.Since(began)))
+	if s.wait.Swap(int64(wait)) == int64(wait) {
+		return
+	}
+	if t := s.timer.Load(); t != nil {
+		t.Reset(wait)
+		return
+	}
+	s.timer.Store(time.AfterFunc(wait, f.silent))
+	select {
+	case <-f.ended: // it may have come too late to be stopped
+		s.stop()
+	default:
+	}
+}
+
+func (s *silence) stop() {
+	if t := s.timer.Load(); t != nil {
+		t.Stop()
+	}
+}
+
+// silent is the timer's.
+func (f *Follower) silent() {
+	s := &f.silence
+	select {
+	case <-f.ended:
+		return
+	default:
+	}
+	wait := time.Duration(s.wait.Load())
+	left := wait
+	if f.waiting.Load() {
+		left = time.Duration(s.since.Load()) + wait - time.Since(began)
+	}
+	if left <= 0 && f.waiting.CompareAndSwap(true, false) {
+		s.over.Store(true)
+		f.rouse()
+		left = wait
+	}
+	if t := s.timer.Load(); t != nil {
+		t.Reset(max(left, time.Microsecond))
 	}
 }
 
@@ -197,6 +255,8 @@ func (f *Follower) finish(reason *wire.Failure) (first bool) {
 		first = true
 		f.reason = reason
 		close(f.ended)
+		f.rouse()
+		f.silence.stop()
 		if f.onEnd != nil {
 			f.onEnd()
 		}
