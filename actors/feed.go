@@ -96,8 +96,10 @@ func (f *feed) publish(fr wire.Frame) error {
 		f.full.add(b, call, partial)
 	}
 	if !partial {
-		f.append(b, n)
+		// In this order: a follower that is quick must not be ahead of what is counted.
+		f.total.Add(uint64(len(b)))
 		f.noteUnsent(fr)
+		f.append(b, n)
 	}
 	if f.opening != nil && !f.shares(f.opening) {
 		f.opening = nil // it would hold the log from there on
@@ -119,7 +121,6 @@ func (f *feed) append(b []byte, n int) {
 	} else {
 		c.n.Store(int64(n + len(b)))
 	}
-	f.total.Add(uint64(len(b)))
 }
 
 // resultOf is the call whose result the frame carries, and whether it is partial.

@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -76,4 +77,28 @@ func TestAThreadOfAMillionObservationsStaysFlat(t *testing.T) {
 	if last > tenth+tenth/10 {
 		t.Errorf("%d B after a tenth, %d B at the end", tenth, last)
 	}
+}
+
+// What stays of a thread that was in memory and has left, in bytes: the places of its
+// address in protoactor's tables, which keep the size of their best days.
+const leftThread = 600
+
+// TestThreadsThatLeaveTogetherAreForgotten: many threads are in memory at once and
+// leave at once.
+func TestThreadsThatLeaveTogetherAreForgotten(t *testing.T) {
+	const n = 10_000 / scale
+	r := newRig(t, rigOptions{real: true, limits: Limits{Passivate: 5 * time.Second}})
+	before := heap()
+	for i := range n {
+		if _, err := r.c.Dialogs(context.Background(), fmt.Sprintf("scripted.l%d", i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	until(t, "the threads to leave", func() bool { return r.host.meter.threads.Load() == 0 })
+	var each int64
+	until(t, "their memory to come back", func() bool { // the last Terminated is still on its way
+		each = (heap() - before) / n
+		return each <= leftThread
+	})
+	t.Logf("%d B are left of each of %d threads", each, n)
 }

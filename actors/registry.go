@@ -39,6 +39,7 @@ type (
 		pid    *actor.PID
 	}
 	stopIfQuiet struct{}
+	farewell    struct{}
 	leave       struct {
 		thread   wire.ThreadID
 		follower *Follower
@@ -49,6 +50,11 @@ type (
 		sent    func(int)
 	}
 )
+
+// IgnoreDeadLetterLogging says that nobody is meant to hear it. protoactor's set of
+// children keeps the addresses of those that are gone in the rest of its array, and an
+// address keeps its actor, with all its state, until something is sent there.
+func (farewell) IgnoreDeadLetterLogging() {}
 
 func (r *registry) Receive(c actor.Context) {
 	switch m := c.Message().(type) {
@@ -136,6 +142,10 @@ func (r *registry) terminated(c actor.Context, pid *actor.PID) {
 		return
 	}
 	delete(r.threads, id)
+	if len(r.threads) == 0 {
+		r.threads = map[wire.ThreadID]*resident{} // a map keeps the size of its best days
+	}
+	c.Send(res.pid, farewell{})
 	for _, m := range res.all {
 		m.gone()
 	}
