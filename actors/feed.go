@@ -20,8 +20,11 @@ type feed struct {
 	last  *chunk // being written
 	total atomic.Uint64
 
+	frames atomic.Uint64 // published, for the meter
+
 	mu        sync.RWMutex // followers: written by the thread, read by wakers
 	followers []*Follower
+	gone      flow // what followers that left were sent; see meter.go
 	wakers    []chan struct{}
 	guard     Guard
 
@@ -133,6 +136,7 @@ func (f *feed) attach(fo *Follower, p *pin) {
 	fo.feed, fo.pin = f, p
 	fo.chunk, fo.off = f.last, int(f.last.n.Load())
 	fo.end = f.total.Load()
+	fo.from = fo.end
 	fo.read.Store(fo.end)
 	f.mu.Lock()
 	fo.index = len(f.followers)
@@ -163,6 +167,7 @@ func (f *feed) has(fo *Follower) bool { return fo.feed == f && fo.index >= 0 }
 func (f *feed) detach(fo *Follower) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.leaves(fo)
 	last := f.followers[len(f.followers)-1]
 	f.followers[fo.index] = last
 	last.index = fo.index
@@ -178,6 +183,7 @@ func (f *feed) close(reason *wire.Failure) {
 	for _, fo := range f.followers {
 		fo.index = -1
 		fo.finish(reason)
+		f.leaves(fo)
 	}
 	f.followers = nil
 	for _, w := range f.wakers {

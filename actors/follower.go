@@ -37,6 +37,7 @@ type Follower struct {
 	off    int
 	entry  *entry
 	end    uint64
+	from   uint64 // where the feed was when it attached
 	opened bool
 
 	read    atomic.Uint64 // what has been written for sure
@@ -199,5 +200,6 @@ func (h *Host) openSnapshot(f *Follower, id wire.ThreadID) ([]byte, error) {
 		return nil, wire.AsFailure(err)
 	}
 	f.feed.sent.add(s.FrameType(), "", 1)
+	h.meter.encoded(len(b))
 	return b, nil
 }

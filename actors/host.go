@@ -69,6 +69,7 @@ type Host struct {
 	entropy   io.Reader
 	directory *directory
 	lingering lingering
+	meter     *meter
 	snapshots chan struct{}
 	inFlight  chan struct{}
 	stopping  chan struct{}                  // closed: nothing new is taken
@@ -84,7 +85,7 @@ func Start(c Config) (*Host, error) {
 	h := &Host{
 		system: c.System, journal: c.Journal, guard: c.Guard, strikes: c.Strikes, facts: c.Facts, log: c.Log,
 		limits: c.Limits.orDefault(), now: c.Now, entropy: c.Entropy, agents: map[string]Agent{},
-		directory: newDirectory(), stopping: make(chan struct{}), closed: make(chan struct{}),
+		directory: newDirectory(), meter: newMeter(), stopping: make(chan struct{}), closed: make(chan struct{}),
 	}
 	for _, a := range c.Agents {
 		if !wire.ValidType(a.Name) {

@@ -21,6 +21,7 @@ func (t *thread) perform(e effect) {
 	case attach:
 		if t.feed == nil {
 			t.feed = newFeed(t.host.limits.LagBytes, t.sent, t.host.guard)
+			t.host.meter.made(t.feed)
 		}
 		t.feed.attach(e.follower, e.pin)
 		select {
@@ -31,8 +32,7 @@ func (t *thread) perform(e effect) {
 	case detach:
 		t.feed.detach(e.follower)
 	case forgetFeed:
-		t.feed.close(nil)
-		t.feed = nil
+		t.closeFeed(nil)
 	case commit:
 		t.commit(e)
 	case load:
@@ -96,9 +96,11 @@ func (t *thread) publish(e publish) {
 	if e.prov != provLive && e.prov != provReplayed {
 		return
 	}
+	began := t.host.meter.publishing(t.feed)
 	if err := t.feed.publish(e.frame); err != nil {
 		panic(fmt.Sprintf("encode a frame: %v", err))
 	}
+	t.host.meter.published(began)
 }
 
 func (t *thread) logFrame(e publish) {
@@ -127,6 +129,14 @@ func (t *thread) logFrame(e publish) {
 			ce.Write(zap.Bool("live", f.Live), zap.Bool("busy", f.Busy), zap.Uint64("generation", f.Generation))
 		}
 	}
+}
+
+// closeFeed ends every follow that is left, for reason, and the feed.
+func (t *thread) closeFeed(reason *wire.Failure) {
+	f := t.feed
+	defer t.host.meter.forgotten(f)
+	t.feed = nil
+	f.close(reason)
 }
 
 // tell sends a message to the thread itself, from any goroutine.

@@ -76,6 +76,7 @@ type thread struct {
 	hearing  string // the kind of input being stepped, for the record of a panic
 	stopped  bool
 	owed     []*report // heard later, so their credit is not given back yet
+	counted  gauges    // what the meter was told of this incarnation
 }
 
 type armed struct {
@@ -97,6 +98,7 @@ func (t *thread) reset() {
 	t.owed = nil
 	t.timers = map[timerID]armed{}
 	t.replies = map[token]func(any, *wire.Failure){}
+	t.host.meter.moved(&t.counted, t.state.gauges())
 	t.load()
 }
 
@@ -109,6 +111,7 @@ func (t *thread) Receive(c actor.Context) {
 		t.reset()
 	case *actor.Restarting:
 		t.host.strikes.Strike(t.id.String(), t.host.now())
+		t.host.meter.restarts.Add(1)
 		t.host.facts(&ThreadPanicked{Thread: t.id, Hearing: t.hearing})
 		t.abandon(&wire.Failure{Code: wire.CodeUnavailable, Message: "the thread failed and is being rebuilt"})
 	case *actor.Stopping:
@@ -202,7 +205,11 @@ func (t *thread) hear(m *report) {
 	case *host.LoginChanged:
 		t.step(&loginInput{session: n, login: r.Login})
 	case *host.Exited:
-		t.step(&exitedInput{session: n, exit: r, verdict: t.strikeIf(t.state.run != nil && t.state.run.stop == nil)})
+		failed := t.state.run != nil && t.state.run.stop == nil
+		if failed {
+			t.host.meter.sessionFailures.Add(1)
+		}
+		t.step(&exitedInput{session: n, exit: r, verdict: t.strikeIf(failed)})
 	case *host.Crashed:
 		t.crashed(n, r)
 	default:
@@ -218,6 +225,7 @@ func (t *thread) crashed(session uint64, c *host.Crashed) {
 		return
 	}
 	t.hearing = "crash in " + c.Where
+	t.host.meter.sessionFailures.Add(1)
 	if t.state.phase == phaseStarting {
 		t.host.facts(&ThreadPanicked{Thread: t.id, Hearing: t.hearing})
 		t.step(&startFailedInput{session: session, crashed: true, verdict: t.strikeIf(true), failure: &wire.Failure{
@@ -233,6 +241,7 @@ func (t *thread) startBroke(m *startBroke) {
 	if m.inc != t.inc || !t.state.mine(m.session) {
 		return
 	}
+	t.host.meter.sessionFailures.Add(1)
 	t.step(&startFailedInput{
 		session: m.session, failure: m.failure, crashed: m.crashed,
 		verdict: t.strikeIf(m.failure.Code != wire.CodeCommandMissing),
@@ -256,6 +265,7 @@ func (t *thread) commitDone(m *commitDone) {
 		return
 	}
 	if m.err == nil {
+		t.host.meter.prompts.Add(uint64(len(t.state.commits[0].durable)))
 		t.step(&committedInput{})
 		return
 	}
@@ -278,6 +288,7 @@ func (t *thread) step(in input) {
 	for _, e := range effects {
 		t.perform(e)
 	}
+	t.host.meter.moved(&t.counted, t.state.gauges())
 	if len(t.state.reports) == 0 {
 		for _, m := range t.owed {
 			m.from.taken(m.report)
@@ -301,6 +312,7 @@ func (t *thread) abandon(reason *wire.Failure) {
 			t.host.facts(&ThreadPanicked{Thread: t.id, Hearing: fmt.Sprintf("abandon: %v", v)})
 		}
 	}()
+	t.host.meter.moved(&t.counted, gauges{})
 	t.inc = incarnations.Add(1)
 	for _, a := range t.timers {
 		a.t.Stop()
@@ -310,8 +322,7 @@ func (t *thread) abandon(reason *wire.Failure) {
 		done(nil, reason)
 	}
 	if t.feed != nil {
-		t.feed.close(reason)
-		t.feed = nil
+		t.closeFeed(reason)
 	}
 	for _, h := range t.sessions {
 		h.abandon()
