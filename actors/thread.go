@@ -77,6 +77,7 @@ type thread struct {
 	stopped  bool
 	owed     []*report // heard later, so their credit is not given back yet
 	counted  gauges    // what the meter was told of this incarnation
+	resident bool      // the meter counts it
 }
 
 type armed struct {
@@ -98,7 +99,7 @@ func (t *thread) reset() {
 	t.owed = nil
 	t.timers = map[timerID]armed{}
 	t.replies = map[token]func(any, *wire.Failure){}
-	t.host.meter.moved(&t.counted, t.state.gauges())
+	t.host.meter.begun(t)
 	t.load()
 }
 
@@ -312,7 +313,7 @@ func (t *thread) abandon(reason *wire.Failure) {
 			t.host.facts(&ThreadPanicked{Thread: t.id, Hearing: fmt.Sprintf("abandon: %v", v)})
 		}
 	}()
-	t.host.meter.moved(&t.counted, gauges{})
+	t.host.meter.over(t)
 	t.inc = incarnations.Add(1)
 	for _, a := range t.timers {
 		a.t.Stop()

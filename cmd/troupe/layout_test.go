@@ -62,6 +62,8 @@ var bans = []ban{
 	{"github.com/asynkron/protoactor-go", []string{"actors", "supervision", "cmd"}, true, "only the core and its supervision are actors"},
 	{"github.com/oklog/run", []string{"supervision"}, true, "there is one process group"},
 	{"github.com/spf13/cobra", []string{"cmd"}, true, "cmd is the only reader of flags"},
+	{"github.com/prometheus/client_golang", []string{"actors", "cmd"}, true, "the core counts, cmd serves; nobody else need know in whose format"},
+	{"github.com/prometheus/common", []string{"cmd"}, true, "cmd writes the format and reads it"},
 	{"flag", []string{"cmd"}, false, "cmd is the only reader of flags"},
 	{"github.com/goccy/go-yaml", []string{"cmd", "host/scripted"}, true, "cmd is the only reader of the configuration; a scripted scenario is YAML too"},
 	{"os/exec", []string{"host/proc", "cmd"}, false, "processes run under the reaper, which host/proc starts"},
