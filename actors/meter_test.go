@@ -366,4 +366,3 @@ func BenchmarkMeter(b *testing.B) {
 		})
 	}
 }
-

@@ -30,6 +30,9 @@ type Config struct {
 	// Panicked is told of a panic in a handler, which is answered with 500. Nil logs
 	// its place and stack.
 	Panicked func(where string, value any, stack []byte)
+	// Metrics gives what /metrics serves, in Prometheus' text format 0.0.4. Nil: the
+	// route is not found.
+	Metrics func() ([]byte, error)
 	// MaxBody bounds a request's body, in bytes. 0 is 8 MiB.
 	MaxBody int
 	// MaxHeader bounds a request's line and headers together, in bytes. 0 is 16 KiB.

@@ -17,6 +17,7 @@ const (
 	mediaJSON    = "application/json"
 	mediaProblem = "application/problem+json"
 	mediaText    = "text/plain; charset=utf-8"
+	mediaMetrics = "text/plain; version=0.0.4; charset=utf-8" // Prometheus' text format
 	mediaSSE     = "text/event-stream"
 )
 

@@ -98,6 +98,32 @@ func TestEveryRouteAnswers(t *testing.T) {
 	}
 }
 
+// TestMetricsAreWhatTheConfigurationGives: its text, its failure, or no route.
+func TestMetricsAreWhatTheConfigurationGives(t *testing.T) {
+	var fails error
+	url, _ := serve(t, &fakeThreads{}, func(c *Config) {
+		c.Metrics = func() ([]byte, error) { return []byte("troupe_threads 3\n"), fails }
+	})
+	res, body := request(t, "GET", url+"/metrics", "")
+	if res.StatusCode != 200 || body != "troupe_threads 3\n" || res.Header.Get("Content-Type") != mediaMetrics {
+		t.Errorf("%d %q, %v", res.StatusCode, body, res.Header)
+	}
+	if res, body := request(t, "HEAD", url+"/metrics", ""); res.StatusCode != 200 || body != "" {
+		t.Errorf("HEAD: %d %q", res.StatusCode, body)
+	}
+	res, body = request(t, "POST", url+"/metrics", "")
+	refused(t, "a POST", res, body, 405, wire.CodeMethodNotAllowed)
+	res, body = request(t, "GET", url+"/metrics", "", "Origin", "http://evil.example")
+	refused(t, "a foreign page", res, body, 403, wire.CodeForbidden)
+	fails = io.ErrUnexpectedEOF
+	res, body = request(t, "GET", url+"/metrics", "")
+	refused(t, "a failure", res, body, 500, wire.CodeInternal)
+
+	without, _ := serve(t, &fakeThreads{}, nil)
+	res, body = request(t, "GET", without+"/metrics", "")
+	refused(t, "no numbers", res, body, 404, wire.CodeNotFound)
+}
+
 func TestBadInputIsRefusedClearly(t *testing.T) {
 	f := &fakeThreads{}
 	url, _ := serve(t, f, func(c *Config) { c.MaxBody = 1000 })

@@ -99,6 +99,12 @@ func routes() []route {
 			},
 		},
 		{
+			method: http.MethodGet, path: "/metrics", id: "metrics", summary: "The host's numbers, in Prometheus' text format.",
+			answers: []answer{{status: http.StatusOK, about: "The numbers.", media: mediaMetrics}},
+			codes:   []wire.Code{wire.CodeNotFound},
+			serve:   (*Server).metrics,
+		},
+		{
 			method: http.MethodGet, path: "/api/agents", id: "listAgents", summary: "The agents this host offers, and what each can do.",
 			answers: []answer{gives[[]wire.Agent](http.StatusOK, "The agents, by name.")},
 			serve: func(s *Server, c *call) (reply, error) {
@@ -243,6 +249,7 @@ func (s *Server) about(*call) (reply, error) {
 	text := "troupe " + s.cfg.Version + ": agents as threads, to follow, prompt and stop.\n\n" +
 		"GET /api/agents         the agents on offer\n" +
 		"GET /api/threads        the threads\n" +
+		"GET /metrics            the numbers, for Prometheus\n" +
 		"GET /openapi.json       the whole API\n"
 	return reply{status: http.StatusOK, raw: []byte(text), media: mediaText}, nil
 }
@@ -252,6 +259,14 @@ func (s *Server) ready(*call) (reply, error) {
 		return reply{}, wire.Errorf(wire.CodeUnavailable, "the server is starting or stopping")
 	}
 	return reply{status: http.StatusOK, body: Health{true, s.cfg.Version}}, nil
+}
+
+func (s *Server) metrics(*call) (reply, error) {
+	if s.cfg.Metrics == nil {
+		return reply{}, wire.Errorf(wire.CodeNotFound, "this server keeps no numbers")
+	}
+	text, err := s.cfg.Metrics()
+	return reply{status: http.StatusOK, raw: text, media: mediaMetrics}, err
 }
 
 func (s *Server) list(c *call) (reply, error) {

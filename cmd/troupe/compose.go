@@ -55,12 +55,14 @@ func compose(cfg *config, addr net.Addr, guard *supervision.Guard, publish func(
 		return nil, err
 	}
 	ready := &atomic.Bool{}
-	server := api.New(api.Config{
+	var server *api.Server // counts its own streams
+	server = api.New(api.Config{
 		Threads: threadsPort{threads.Threads()},
 		Listen:  addr.String(),
 		Version: version(),
 		Log:     log,
 		Ready:   ready.Load,
+		Metrics: metrics(threads.Metrics(), func() int { return server.Followers() }),
 		Go:      func(name string, fn func()) { guard.Go(name, nil, fn) },
 		Panicked: func(where string, value any, stack []byte) {
 			publish(&supervision.GoroutinePanicked{Where: where, Reason: supervision.Redact(value), Stack: stack})
