@@ -21,6 +21,7 @@ type feed struct {
 	total atomic.Uint64
 
 	frames atomic.Uint64 // published, for the meter
+	phase  uint64        // which of them it times
 
 	mu        sync.RWMutex // followers: written by the thread, read by wakers
 	followers []*Follower

@@ -25,6 +25,7 @@ type meter struct {
 	mu    sync.Mutex
 	feeds map[*feed]struct{}
 	past  flow // of the feeds that are forgotten
+	phase uint64
 }
 
 // flow is what went through one feed or several.
@@ -118,7 +119,7 @@ func (m *meter) over(t *thread) {
 
 // publishing counts a frame of f; the time is zero where it is not timed.
 func (m *meter) publishing(f *feed) (began time.Time) {
-	if f.frames.Add(1)%timedEvery == 1 {
+	if (f.frames.Add(1)+f.phase)%timedEvery == 1 {
 		began = time.Now()
 	}
 	return began
@@ -136,11 +137,14 @@ func (m *meter) encoded(bytes int) {
 	m.snapshotBytes.Add(uint64(bytes))
 }
 
-// made takes a new feed in.
+// made takes a new feed in. Each begins its timings at another frame, or those of
+// short feeds would all be of a feed's first, which is the slowest.
 func (m *meter) made(f *feed) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.feeds[f] = struct{}{}
+	f.phase = m.phase
+	m.phase++
 }
 
 // forgotten keeps what went through a feed that is closed.
