@@ -6,9 +6,9 @@ import (
 	"github.com/troupe-run/troupe/wire"
 )
 
-// numbers are what `troupe top` shows of a server, and what its --json prints. A
+// vitals are what `troupe top` shows of a server, and what its --json prints. A
 // rate that is not known yet is left out.
-type numbers struct {
+type vitals struct {
 	At                 time.Time      `json:"at"`
 	Server             string         `json:"server"`
 	UptimeSeconds      float64        `json:"uptimeSeconds"`
@@ -59,11 +59,11 @@ func (h *history) add(now *figures) (before, oldest *figures) {
 	return before, oldest
 }
 
-// numbersOf are the numbers of a scrape, its rates from the one before it. Without
+// vitalsOf are the vitals of a scrape, its rates from the one before it. Without
 // an older one the publish percentiles are of everything since the start.
-func numbersOf(server string, before, oldest, now *figures) numbers {
+func vitalsOf(server string, before, oldest, now *figures) vitals {
 	whole := func(name string) int64 { return int64(now.get(name)) }
-	n := numbers{
+	n := vitals{
 		At: now.at, Server: server,
 		CPU:         before.rate(now, "process_cpu_seconds_total"),
 		MemoryBytes: now.values["process_resident_memory_bytes"],
