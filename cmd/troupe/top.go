@@ -212,7 +212,7 @@ func (t *top) watch(ctx context.Context, c *cli) error {
 			v, trouble = newer, ""
 		} else if ctx.Err() == nil {
 			text, _ := report(err)
-			trouble = text + "; trying again. The numbers are of " + v.At.Format(time.TimeOnly) + "."
+			trouble = "trying again, as of " + v.At.Format(time.TimeOnly) + ": " + text
 		}
 	}
 }

@@ -87,8 +87,8 @@ func (p page) head(v *vitals) []string {
 		{"followers", grouped(v.Followers), nil}, {"streams", grouped(v.Streams), nil},
 	}
 	flow := []cell{
-		{"frames", perSecond(v.FramesPerSecond), nil}, {"delivered", megabytes(v.DeliveredPerSecond), nil},
-		{"lag", size(v.LagBytes), nil}, {"most", size(v.LagMaxBytes), nil},
+		{"frames", perSecond(v.FramesPerSecond), nil}, {"delivered", bytesPerSecond(v.DeliveredPerSecond), nil},
+		{"lag", size(v.LagBytes), nil}, {"slowest", size(v.LagMaxBytes), nil},
 		{"publish p50", seconds(v.PublishP50Seconds), nil}, {"p99", seconds(v.PublishP99Seconds), nil},
 	}
 	totals := []cell{
@@ -267,11 +267,11 @@ func perSecond(v *float64) string {
 	return grouped(int64(*v+0.5)) + "/s"
 }
 
-func megabytes(v *float64) string {
+func bytesPerSecond(v *float64) string {
 	if v == nil {
 		return unknown
 	}
-	return fmt.Sprintf("%.2f MB/s", *v/1e6)
+	return size(*v) + "/s"
 }
 
 func size(b float64) string {
