@@ -160,7 +160,10 @@ func (p page) table(v *vitals, rows int) []string {
 		end := runewidth.FillLeft(age, ageWidth) + strings.Repeat(" ", gap) + title
 		if p.width > 0 {
 			middle = runewidth.Truncate(middle, max(0, p.width-used), "")
-			end = runewidth.Truncate(end, max(0, p.width-used-runewidth.StringWidth(middle)), "…")
+			left := p.width - used - runewidth.StringWidth(middle)
+			if end = runewidth.Truncate(end, max(0, left), "…"); left <= 0 {
+				end = "" // the mark alone would be too wide
+			}
 		}
 		if dress != nil {
 			middle = dress(middle)
