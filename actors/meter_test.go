@@ -129,7 +129,7 @@ func TestMetricsPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, f := range families {
-		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", f.GetName(), strings.ToLower(f.GetType().String()), f.GetHelp())
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", f.GetName(), strings.ToLower(f.GetType().String()), f.GetHelp())
 	}
 	if *update {
 		if err := os.WriteFile(page, []byte(b.String()), 0o644); err != nil {

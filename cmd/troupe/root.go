@@ -75,7 +75,7 @@ func (c *cli) root() *cobra.Command {
 	root.AddCommand(
 		c.serveCommand(), c.agentsCommand(), c.lsCommand(), c.newCommand(), c.promptCommand(),
 		c.followCommand(), c.answerCommand(), c.abortCommand(), c.renameCommand(), c.modeCommand(),
-		c.modelCommand(), c.compactCommand(), c.loadCommand(), c.versionCommand(),
+		c.modelCommand(), c.compactCommand(), c.topCommand(), c.loadCommand(), c.versionCommand(),
 	)
 	return root
 }
