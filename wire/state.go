@@ -124,7 +124,15 @@ func EncodeState(s *EntityState, limit int) (RawJSON, error) {
 			}
 			return nil, Errorf(CodeTooLarge, "a state of %d bytes without its messages, the limit is %d", len(b), limit)
 		}
-		c.Trim(max(0, c.Size()-over))
+		n := 0
+		for ; n < len(c.Messages) && over > 0; n++ {
+			m, err := Encode(&c.Messages[n])
+			if err != nil {
+				return nil, err
+			}
+			over -= len(m)
+		}
+		c.drop(n)
 	}
 }
 
@@ -183,6 +191,10 @@ func (s *EntityState) Trim(limit int) {
 		size -= s.Messages[n].size()
 		n++
 	}
+	s.drop(n)
+}
+
+func (s *EntityState) drop(n int) {
 	s.Messages = append([]Message{}, s.Messages[n:]...)
 	s.MessageSeqs = append([]int64{}, s.MessageSeqs[n:]...)
 	s.Omitted += int64(n)
