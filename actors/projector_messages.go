@@ -129,7 +129,11 @@ func (p *projector) end(o *wire.MessageEnd) []wire.Payload {
 	var out []wire.Payload
 	switch {
 	case tellable(m):
-		if rest, ok := behind(t.parts, whole.Parts); ok && (len(rest) > 0 || t.segments == 0) {
+		rest, ok := behind(t.parts, whole.Parts)
+		if !ok { // its end replaced what was told: the rest is told as it was, and then all of it restated
+			rest = m.wireParts(len(t.parts))
+		}
+		if len(rest) > 0 || t.segments == 0 || t.idx > 0 { // deltas that went out have their event, even an empty one
 			out = p.tell(m.id, t, rest)
 		}
 	case m.role == wire.RoleUser, m.role == wire.RoleSystem && by.note:
@@ -151,6 +155,7 @@ func (p *projector) restated(m *wire.Message) []wire.Payload {
 	if !fitting(e) {
 		return nil
 	}
+	p.began++ // it stands behind the others now
 	return []wire.Payload{e}
 }
 
