@@ -132,11 +132,11 @@ func (p *projector) observe(m moment, o wire.Observation) projection {
 	case *wire.ThinkingDelta:
 		out.deltas = p.grow(m, o.MessageID, o.Delta, true)
 	case *wire.MessageEnd:
-		out.events = p.end(o)
-		p.spend(o)
-		if d := p.usageDelta(m, o.Usage); d != nil && o.Role != wire.RoleUser {
+		if d := p.usageDelta(m, o.Usage); d != nil {
 			out.deltas = append(out.deltas, d)
 		}
+		p.spend(o)
+		out.events = p.end(o)
 	case *wire.ToolCall:
 		out.events = p.call(o)
 	case *wire.ToolResult:
