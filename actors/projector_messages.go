@@ -210,6 +210,7 @@ func (p *projector) tell(id string, t *telling, parts []wire.Part) []wire.Payloa
 	var out []wire.Payload
 	rest := parts
 	for first := true; first || len(rest) > 0; first = false {
+		segment := rest
 		if len(rest) > 0 {
 			if thought, ok := rest[0].(*wire.ThinkingPart); ok {
 				t.thoughts++
@@ -232,8 +233,8 @@ func (p *projector) tell(id string, t *telling, parts []wire.Part) []wire.Payloa
 			}
 		}
 		rest = rest[n:]
+		t.parts = wire.JoinParts(t.parts, segment[:len(segment)-len(rest)]) // as readers have them
 	}
-	t.parts = append(t.parts, parts...)
 	t.segment, t.stage, t.idx, t.thought = t.segments, stageCalls, 0, 0
 	p.speaking = id
 	return out
