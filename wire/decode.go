@@ -346,24 +346,39 @@ func (d *decoder) close() error {
 }
 
 func (d *decoder) object(v reflect.Value, s *schema) error {
+	var src []byte
+	if s.beside != nil {
+		src = d.rest()
+	}
 	if err := d.open('{'); err != nil {
 		return err
 	}
 	var seen uint64
-	tagged := s.tag == ""
+	tag, word, tagged := s.tag, s.word, s.tag == ""
+	if s.beside != nil {
+		u := s.beside.schema.union
+		found, err := discriminator(src, u.tag)
+		if err != nil {
+			return err
+		}
+		if _, ok := u.members[found]; !ok {
+			return at(notInSet(found, u.words), u.tag)
+		}
+		tag, word, tagged = u.tag, found, false
+	}
 	for d.in.PeekKind() != '}' {
 		name, err := d.text()
 		if err != nil {
 			return err
 		}
-		if s.tag != "" && name == s.tag {
+		if tag != "" && name == tag {
 			if tagged {
 				return refuse("the field %s is there twice", brief(name))
 			}
 			tagged = true
-			word, err := d.text()
-			if err == nil && word != s.word {
-				err = notInSet(word, []string{s.word})
+			got, err := d.text()
+			if err == nil && got != word {
+				err = notInSet(got, []string{word})
 			}
 			if err != nil {
 				return at(err, name)
@@ -382,12 +397,20 @@ func (d *decoder) object(v reflect.Value, s *schema) error {
 		if f.optional && f.schema.shape != shapeRaw && d.in.PeekKind() == 'n' {
 			return at(refuse("want a value, got null; leave the field out instead"), name)
 		}
+		if f == s.beside {
+			p := reflect.New(f.schema.union.members[word])
+			if err := d.value(p.Elem(), schemaOf(p.Type().Elem())); err != nil {
+				return at(err, name)
+			}
+			v.Field(f.index).Set(p)
+			continue
+		}
 		if err := d.value(v.Field(f.index), f.schema); err != nil {
 			return at(err, name)
 		}
 	}
 	if !tagged {
-		return refuse("the field %q is missing", s.tag)
+		return refuse("the field %q is missing", tag)
 	}
 	for i := range s.fields {
 		if f := &s.fields[i]; !f.optional && seen&(1<<i) == 0 {
@@ -411,7 +434,7 @@ func (d *decoder) member(v reflect.Value, u *union) error {
 	if err := d.want('{'); err != nil {
 		return err
 	}
-	word, err := discriminator(bytes.TrimLeft(d.src[d.in.InputOffset():], " \t\r\n:,"), u.tag)
+	word, err := discriminator(d.rest(), u.tag)
 	if err != nil {
 		return err
 	}
@@ -425,6 +448,11 @@ func (d *decoder) member(v reflect.Value, u *union) error {
 	}
 	v.Set(p)
 	return nil
+}
+
+// rest is the source from the next value on.
+func (d *decoder) rest() []byte {
+	return bytes.TrimLeft(d.src[d.in.InputOffset():], " \t\r\n:,")
 }
 
 func discriminator(src []byte, tag string) (string, error) {

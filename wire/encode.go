@@ -66,6 +66,14 @@ func encodeMember(dst []byte, v reflect.Value, u *union) ([]byte, error) {
 	return encodeStruct(dst, p.Elem(), schemaOf(p.Type().Elem()))
 }
 
+// wordBeside is the discriminator of a member whose object does not hold it.
+func wordBeside(v reflect.Value, u *union) (string, error) {
+	if v.IsNil() || v.Elem().IsNil() {
+		return "", refuse("no %s: one of %s is required", u.tag, strings.Join(u.words, ", "))
+	}
+	return u.wordOf[v.Elem().Type().Elem()], nil
+}
+
 func encodeStruct(dst []byte, v reflect.Value, s *schema) ([]byte, error) {
 	if s.checked {
 		if err := check(v); err != nil {
@@ -89,6 +97,14 @@ func encodeStruct(dst []byte, v reflect.Value, s *schema) ([]byte, error) {
 			dst = append(dst, ',')
 		}
 		first = false
+		if f == s.beside {
+			word, err := wordBeside(fv, f.schema.union)
+			if err != nil {
+				return dst, at(err, f.name)
+			}
+			dst = append(append(append(dst, '"'), f.schema.union.tag...), `":"`...)
+			dst = append(append(dst, word...), `",`...)
+		}
 		dst = append(dst, f.key...)
 		var err error
 		if dst, err = encode(dst, fv, f.schema); err != nil {

@@ -315,8 +315,10 @@ func (s *Snapshot) caller(id string) *Message {
 	return nil
 }
 
-func (s *Snapshot) toolResult(o *ToolResult) {
-	part := ResultPart(o)
+func (s *Snapshot) toolResult(o *ToolResult) { s.placeResult(ResultPart(o)) }
+
+// placeResult puts part where its call is.
+func (s *Snapshot) placeResult(part *ToolResultPart) {
 	for i := len(s.Messages) - 1; i >= 0; i-- {
 		if s.Messages[i].placeResult(part) {
 			return
@@ -327,7 +329,7 @@ func (s *Snapshot) toolResult(o *ToolResult) {
 			return
 		}
 	}
-	s.addComplete(Message{ID: o.ToolCallID, Role: RoleTool, Complete: true, Parts: []Part{part}})
+	s.addComplete(Message{ID: part.ToolCallID, Role: RoleTool, Complete: true, Parts: []Part{part}})
 }
 
 // placeResult puts part behind its call, in place of an earlier result, and says

@@ -52,6 +52,20 @@ func goldens() []golden {
 	for _, p := range exampleParts() {
 		add("part/"+p.PartType(), p, strictly[Part])
 	}
+	for _, e := range exampleEvents() {
+		out = append(out, golden{
+			"event/" + string(e.Payload.EventType()), e, func() ([]byte, error) { return EncodeEvent(e) },
+			func(b []byte) (any, error) { return DecodeEvent(b) },
+		})
+	}
+	for _, b := range exampleBlocks() {
+		add("block/"+b.BlockType(), b, strictly[ContentBlock])
+	}
+	for _, d := range exampleDeltas() {
+		add("delta/"+d.DeltaKind(), d, strictly[Delta])
+	}
+	add("state", exampleState(), pointerTo(&EntityState{}))
+	add("run-detail", &RunDetail{Runtime: "scripted", Model: ptr(exampleModel())}, pointerTo(&RunDetail{}))
 	add("notice", &ExtensionUIRequest{ID: "n1", Origin: OriginSessionStart, Notice: &Notice{Level: NoticeWarning, Message: "hot"}}, strictly[Observation])
 	add("descriptor", exampleDescriptor(), pointerTo(&Descriptor{}))
 	add("failure", Errorf(CodeNotFound, "no such thread"), pointerTo(&Failure{}))
@@ -134,7 +148,7 @@ func writeIndented(t *testing.T, path string, b []byte) {
 // An example that leaves a field unset would pin nothing about it.
 func TestGoldensSetEveryField(t *testing.T) {
 	// What one example cannot say: a request is a dialog or a notice.
-	exempt := map[string]bool{"ExtensionUIRequest.Notice": true}
+	exempt := map[string]bool{"ExtensionUIRequest.Notice": true, "Event.Seq": true}
 	for _, g := range goldens() {
 		if g.name == "notice" || strings.HasPrefix(g.name, "answer/") {
 			continue
@@ -144,6 +158,14 @@ func TestGoldensSetEveryField(t *testing.T) {
 			name := v.Type().Name() + "." + v.Type().Field(i).Name
 			if v.Field(i).IsZero() && !exempt[name] {
 				t.Errorf("the example of %s leaves %s unset", g.name, name)
+			}
+		}
+		if e, ok := g.value.(*Event); ok {
+			p := reflect.ValueOf(e.Payload).Elem()
+			for i := range p.NumField() {
+				if p.Field(i).IsZero() {
+					t.Errorf("the example of %s leaves %s unset", g.name, p.Type().Field(i).Name)
+				}
 			}
 		}
 	}
@@ -163,6 +185,9 @@ func TestEveryMemberHasAGolden(t *testing.T) {
 		{"frame", reflect.TypeFor[Frame](), len(exampleFrames())},
 		{"dialog", reflect.TypeFor[DialogSpec](), len(exampleDialogs())},
 		{"part", reflect.TypeFor[Part](), len(exampleParts())},
+		{"event", reflect.TypeFor[Payload](), len(exampleEvents())},
+		{"block", reflect.TypeFor[ContentBlock](), len(exampleBlocks())},
+		{"delta", reflect.TypeFor[Delta](), len(exampleDeltas())},
 	} {
 		_, words, _, ok := UnionMembers(u.typ)
 		if !ok {

@@ -91,6 +91,7 @@ func renderReference(t *testing.T) string {
 	for _, r := range exampleResources() {
 		resources = append(resources, reflect.TypeOf(r).Elem())
 	}
+	p.timeline()
 	p.structs("Resources", "What the HTTP surface takes and gives.", append(resources, reflect.TypeFor[TailRow](), reflect.TypeFor[Process](), reflect.TypeFor[Capabilities]())...)
 	p.closedSets()
 	p.codes(files)
@@ -128,6 +129,19 @@ func (p *page) answers() {
 	}
 	p.table("arm | value | what it is", rows)
 	p.structs("", "", reflect.TypeFor[QuestionAnswer]())
+}
+
+func (p *page) timeline() {
+	p.say("## The timeline\n")
+	p.say("An event is the envelope {`v`, `entityId`, `seq`, `ts`, `type`, `payload`}, at most %d bytes. %s", MaxEventBytes, p.docs["Event"])
+	p.say("The rules of what may follow what are the doc comment of `Sequence`. `entityId` is `/t/<tenant>/a/<type>/<id>`, segments of at most")
+	p.say("%d, %d and %d bytes; its streams are `/t/<tenant>/agents/<type>/<id>/timeline` and `…/deltas`.\n", MaxTenantLen, MaxTypeLen, MaxIDLen)
+	p.union("Payloads of events", reflect.TypeFor[Payload]())
+	p.union("Content blocks", reflect.TypeFor[ContentBlock]())
+	p.union("Deltas", reflect.TypeFor[Delta]())
+	p.structs("Shapes of the timeline", fmt.Sprintf("A snapshot's `state` is an EntityState, at most %d bytes. Its rules are the doc comment of `EntityState.Apply`.", MaxSnapshotBytes),
+		reflect.TypeFor[WakeCause](), reflect.TypeFor[RunUsage](), reflect.TypeFor[RunDetail](), reflect.TypeFor[EntityState](),
+		reflect.TypeFor[OpenRun](), reflect.TypeFor[OpenCall](), reflect.TypeFor[StateChild](), reflect.TypeFor[StateSummary]())
 }
 
 func (p *page) structs(title, intro string, types ...reflect.Type) {
@@ -180,7 +194,7 @@ func (p *page) closedSets() {
 	p.say("## Closed sets\n")
 	var rows [][]string
 	for t, words := range closedSets {
-		if t.Name() == "Kind" || t.Name() == "Code" {
+		if t.Name() == "Kind" || t.Name() == "Code" || t.Name() == "EventType" {
 			continue
 		}
 		rows = append(rows, []string{t.Name(), "`" + strings.Join(words, "`, `") + "`", p.docs[t.Name()]})

@@ -8,8 +8,10 @@ import (
 // union is a sealed interface on the wire: objects told apart by one string.
 type union struct {
 	tag     string
+	beside  bool     // the discriminator lies beside the object, in the struct that holds it
 	words   []string // in the order of declaration
 	members map[string]reflect.Type
+	wordOf  map[reflect.Type]string // of one beside
 }
 
 type memberTag struct{ tag, word string }
@@ -22,15 +24,34 @@ var (
 )
 
 func register[U any](tag string, word func(U) string, members ...U) bool {
-	u := &union{tag: tag, members: map[string]reflect.Type{}}
-	for _, m := range members {
-		w, t := word(m), reflect.TypeOf(m).Elem()
-		u.words = append(u.words, w)
-		u.members[w] = t
+	u := newUnion(tag, word, members)
+	for w, t := range u.members {
 		memberTags[t] = memberTag{tag, w}
 	}
-	unions[reflect.TypeFor[U]()] = u
 	return true
+}
+
+// registerBeside is for a union whose members' objects do not hold their
+// discriminator: the struct with the union's field does, right before it.
+func registerBeside[U any](tag string, word func(U) string, members ...U) bool {
+	u := newUnion(tag, word, members)
+	u.beside = true
+	u.wordOf = map[reflect.Type]string{}
+	for w, t := range u.members {
+		u.wordOf[t] = w
+	}
+	return true
+}
+
+func newUnion[U any](tag string, word func(U) string, members []U) *union {
+	u := &union{tag: tag, members: map[string]reflect.Type{}}
+	for _, m := range members {
+		w := word(m)
+		u.words = append(u.words, w)
+		u.members[w] = reflect.TypeOf(m).Elem()
+	}
+	unions[reflect.TypeFor[U]()] = u
+	return u
 }
 
 var _ = register[Observation]("kind", func(o Observation) string { return string(o.Kind()) },
@@ -49,6 +70,15 @@ var _ = register[Part]("type", Part.PartType,
 
 var _ = register[DialogSpec]("method", DialogSpec.Method,
 	&SelectDialog{}, &ConfirmDialog{}, &InputDialog{}, &EditorDialog{}, &QuestionnaireDialog{})
+
+var _ = registerBeside[Payload]("type", func(p Payload) string { return string(p.EventType()) },
+	&EntitySpawned{}, &RunStarted{}, &MessageEvent{}, &ToolCallEvent{}, &ToolResultEvent{}, &Reasoning{},
+	&StateSnapshot{}, &Summarization{}, &Control{}, &ErrorEvent{}, &RunFinished{}, &ChildSpawned{},
+	&ChildFinished{}, &Archived{}, &Opaque{})
+
+var _ = register[ContentBlock]("type", ContentBlock.BlockType, &TextBlock{}, &ImageBlock{})
+
+var _ = register[Delta]("kind", Delta.DeltaKind, &DeltaText{}, &DeltaReasoning{}, &DeltaToolInput{}, &DeltaUsage{})
 
 // closedSets holds the words of every closed set of strings.
 var closedSets = map[reflect.Type][]string{}
@@ -83,6 +113,16 @@ var (
 	_ = closedSet(CallPending, CallAborted, CallError, CallDone)
 	_ = closedSet(Codes()...)
 	_ = closedSet(Kinds()...)
+	_ = closedSet(EventTypes()...)
+	_ = closedSet(WakeSpawn, WakeMessage, WakeSteerDegraded, WakeCron, WakeControl, WakeSystem)
+	_ = closedSet(HarnessNative, HarnessCASDK)
+	_ = closedSet(EventRoleUser, EventRoleAssistant, EventRoleSystemNote)
+	_ = closedSet(SnapshotPeriodic, SnapshotPreArchive, SnapshotRecovery)
+	_ = closedSet(VerbInterrupt, VerbPause, VerbResume, VerbArchive)
+	_ = closedSet(ErrorHarness, ErrorTool, ErrorPlatform, ErrorProvider, ErrorProjection)
+	_ = closedSet(OutcomeSuccess, OutcomeError, OutcomeInterrupted)
+	_ = closedSet(ChildSuccess, ChildError, ChildInterrupted, ChildArchived)
+	_ = closedSet(ArchiveIdle, ArchiveRequested)
 )
 
 // Kinds lists the observation kinds in the order of their declaration, derived

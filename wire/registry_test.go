@@ -57,6 +57,9 @@ func TestRule_KindsAreDerivedFromTheUnion(t *testing.T) {
 		"frame":       reflect.TypeFor[Frame](),
 		"part":        reflect.TypeFor[Part](),
 		"dialog":      reflect.TypeFor[DialogSpec](),
+		"payload":     reflect.TypeFor[Payload](),
+		"block":       reflect.TypeFor[ContentBlock](),
+		"delta":       reflect.TypeFor[Delta](),
 	} {
 		_, words, members, ok := UnionMembers(typ)
 		if !ok {

@@ -40,6 +40,7 @@ type schema struct {
 	byName  map[string]int
 	elem    *schema
 	union   *union
+	beside  *field // the field whose discriminator is a name of this struct
 }
 
 type field struct {
@@ -143,6 +144,11 @@ func (s *schema) structFields() {
 			name: name, key: `"` + name + `":`, index: i,
 			optional: opts == "omitempty", schema: schemaOf(sf.Type),
 		})
+	}
+	for i := range s.fields {
+		if u := s.fields[i].schema.union; u != nil && u.beside {
+			s.beside = &s.fields[i]
+		}
 	}
 	if len(s.fields) > 64 {
 		panic("wire: " + s.typ.String() + " has more than 64 fields")

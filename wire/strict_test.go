@@ -36,7 +36,7 @@ func mutate(raw json.RawMessage, free func(field string) bool, emit func(what st
 				continue
 			}
 			emit(k+" of another type", with(func(m map[string]any) { m[k] = otherType(object[k]) }))
-			if k != "model" { // null while the thread is not live
+			if k != "model" && k != "parentId" { // null while the thread is not live, and of a root
 				emit(k+" null", with(func(m map[string]any) { m[k] = nil }))
 			}
 			mutate(object[k], free, func(what string, v any) { emit(k+"."+what, with(func(m map[string]any) { m[k] = v })) })
@@ -67,7 +67,7 @@ func otherType(raw json.RawMessage) any {
 
 // freeField names what holds any JSON, or keys that are data.
 func freeField(name string) bool {
-	return slices.Contains([]string{"input", "data", "event", "metadata", "props", "args", "tags"}, name)
+	return slices.Contains([]string{"input", "data", "event", "metadata", "props", "args", "tags", "spawnArgs", "detail", "state", "result"}, name)
 }
 
 func TestRule_ClosedFrames(t *testing.T) {
