@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -411,10 +412,16 @@ func TestAPromptCannotTakeTheIdOfAnOpenMessage(t *testing.T) {
 // an enqueued prompt that the adapter says it took in is not lost.
 func TestAPromptThatWasNeverHandedOverIsNotLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
 		handed := map[string]int{}
+		hand := func(p host.Prompt) {
+			mu.Lock()
+			defer mu.Unlock()
+			handed[p.MessageID]++
+		}
 		rt := &hookedRuntime{setup: func(s *hookedSession) {
-			s.prompt = func(_ context.Context, p host.Prompt) error { handed[p.MessageID]++; return nil }
-			s.steer = func(_ context.Context, p host.Prompt) error { handed[p.MessageID]++; return nil }
+			s.prompt = func(_ context.Context, p host.Prompt) error { hand(p); return nil }
+			s.steer = func(_ context.Context, p host.Prompt) error { hand(p); return nil }
 		}}
 		r := newRig(t, rigOptions{agents: hookedAgents(t, rt)})
 		r.prompt("scripted.a", "x")
@@ -426,6 +433,8 @@ func TestAPromptThatWasNeverHandedOverIsNotLost(t *testing.T) {
 		_ = s.sink.Deliver(&host.Steered{MessageID: "p2"})
 		_ = s.sink.Deliver(&host.RunOver{Run: 1, Outcome: wire.RunCompleted})
 		time.Sleep(time.Minute)
+		mu.Lock()
+		defer mu.Unlock()
 		if handed["p2"] != 1 {
 			t.Errorf("p2 was handed over %d times", handed["p2"])
 		}

@@ -38,7 +38,7 @@ type Options struct {
 }
 
 // DefaultMaxPending is the bound of what waits for the committer, in bytes.
-const DefaultMaxPending = 64 << 20
+const DefaultMaxPending = 256 << 20
 
 // DefaultMaxDeltas is the bound of a thread's deltas, in bytes.
 const DefaultMaxDeltas = 4 << 20
