@@ -198,6 +198,21 @@ func TestFollowerThatLagsIsEnded(t *testing.T) {
 	}
 }
 
+// A follow that has ended says so however often it is asked.
+func TestAnEndedFollowStaysEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, _ := newTestFeed(1 << 20)
+		fo := attached(f, FollowOptions{})
+		drain(t, fo)
+		f.close(&wire.Failure{Code: wire.CodeUnavailable})
+		for range 3 {
+			if _, err := fo.Next(time.Hour); err == nil {
+				t.Error("it has not ended")
+			}
+		}
+	})
+}
+
 func TestDetachLeavesTheOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, _ := newTestFeed(1 << 20)

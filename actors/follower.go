@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -87,6 +88,11 @@ func (f *Follower) Next(wait time.Duration) ([]byte, error) {
 		if b := f.due(); b != nil {
 			f.waiting.Store(false)
 			return b, nil
+		}
+		select {
+		case <-f.ended: // its wake may have been taken by the call before
+			return nil, f.reason
+		default:
 		}
 		<-f.wake
 		select {
@@ -191,7 +197,9 @@ func (s *silence) begins(f *Follower, wait time.Duration) {
 		t.Reset(wait)
 		return
 	}
-	s.timer.Store(time.AfterFunc(wait, f.silent))
+	t := time.AfterFunc(math.MaxInt64, f.silent) // it may fire only once it is there
+	s.timer.Store(t)
+	t.Reset(wait)
 	select {
 	case <-f.ended: // it may have come too late to be stopped
 		s.stop()
